@@ -1,0 +1,1 @@
+"""The service layer behind every door: HTTP API, pages, command line."""
