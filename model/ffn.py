@@ -1,0 +1,50 @@
+"""The position-wise feed-forward layer: expand, non-linearity, project."""
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from model.config import Activation, FeedForwardConfig
+
+
+def _gelu_tanh(x: Tensor) -> Tensor:
+    return F.gelu(x, approximate="tanh")
+
+
+ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
+    "relu": F.relu,
+    "gelu": F.gelu,
+    "gelu_tanh": _gelu_tanh,
+    "silu": F.silu,
+}
+
+# Positions expanded at once on a CPU. Each position is independent, so this bounds the widest temporary of a
+# long forward and keeps it in the cache.
+POSITIONS = 128
+
+
+class FeedForward(nn.Module):
+    """Down(act(up x)), or down(act(gate x) · up x) where gated (Vaswani et al. 2017, eq. 2; Shazeer 2020)."""
+
+    def __init__(self, width: int, config: FeedForwardConfig) -> None:
+        super().__init__()
+        self.activation = ACTIVATIONS[config.activation]
+        self.up = nn.Linear(width, config.width, bias=config.bias)
+        self.gate = nn.Linear(width, config.width, bias=config.bias) if config.gated else None
+        self.down = nn.Linear(config.width, width, bias=config.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Maps x [B, T, D] to [B, T, D]."""
+        return torch.cat(
+            [self._positions(part) for part in torch.split(x, POSITIONS, dim=1)], dim=1
+        )  # [B, T, D]
+
+    def _positions(self, x: Tensor) -> Tensor:
+        if self.gate is None:
+            hidden = self.activation(self.up(x))  # [B, T, F]
+        else:
+            hidden = self.activation(self.gate(x)) * self.up(x)  # [B, T, F]
+        out: Tensor = self.down(hidden)  # [B, T, D]
+        return out
