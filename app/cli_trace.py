@@ -1,0 +1,120 @@
+"""`attention-atlas trace`: run one text, or exactly these ids, and write down what happened inside."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from pydantic import ValidationError
+
+from app.schemas import TraceRequest
+from app.settings import Settings, load_settings
+from model.errors import InputError
+
+if TYPE_CHECKING:
+    from model.loading import LoadedModel
+
+
+def trace(  # noqa: PLR0913 -- typer reads the options from the parameters
+    model: Annotated[
+        str, typer.Argument(help="A built-in name, a Hub id, local:<root>/<name>, a folder, or a .gguf file.")
+    ],
+    text: Annotated[str | None, typer.Argument(help="The text; - reads it from standard input.")] = None,
+    *,
+    pair: Annotated[str | None, typer.Option(help="A second text, for models that read pairs.")] = None,
+    ids: Annotated[
+        str | None,
+        typer.Option(help="Run exactly these token ids, such as 101,2009,102; needs no tokenizer."),
+    ] = None,
+    plan: Annotated[Path | None, typer.Option(help="A JSON file with a list of interventions.")] = None,
+    record: Annotated[list[str] | None, typer.Option(help="Also keep: resid.")] = None,
+    device: Annotated[str | None, typer.Option(help="auto, cpu, cuda or mps.")] = None,
+    dtype: Annotated[str | None, typer.Option(help="auto, float32, float64, bfloat16 or float16.")] = None,
+    npz: Annotated[Path | None, typer.Option(help="Write all arrays to this .npz file.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page that opens without a server.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what POST /api/traces answers.")] = False,
+) -> None:
+    """Run a model once and keep its attention.
+
+    The .npz holds `ids`, `tokens`, `attention/<site>` [H, T, S] float32 (float64 with that dtype); for models
+    that predict tokens `logits` [T, V]; `final/<stack>` [T, D]; and with --record resid
+    `resid/<stack>/<layer>` [T, D], where layer 0 is the embeddings and layer L the last block's output before
+    any final norm.
+    """
+    if not (npz or html or as_json):
+        raise InputError("Say where the trace should go: --npz FILE, --html FILE or --json.")
+    settings = load_settings(device=device, dtype=dtype)
+    request = _request(
+        model=model,
+        text=sys.stdin.read() if text == "-" else text,
+        text_pair=pair,
+        ids=None if ids is None else _ids(ids),
+        plan=[] if plan is None else _plan(plan),
+        record=record or [],
+    )
+    loaded = _load(model, settings)
+    # Imported here because it brings torch in, which `--help` need not wait for.
+    from app import saved  # noqa: PLC0415
+    from app.services import export  # noqa: PLC0415
+
+    opened = export.open_whole(loaded, request)
+    try:
+        if npz is not None:
+            export.write_npz(opened, npz)
+        if html is not None:
+            saved.write_html(opened, html)
+    except OSError as error:
+        raise InputError(
+            f"{error.filename} cannot be written: {error.strerror}. Choose another file."
+        ) from error
+    if as_json:
+        typer.echo(json.dumps(opened.as_json(), ensure_ascii=False))
+    for notice in opened.notices:
+        typer.echo(f"note: {notice}", err=True)
+
+
+def _request(**fields: object) -> TraceRequest:
+    try:
+        return TraceRequest.model_validate(fields)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InputError(f"The {first['loc'][0]} cannot be used: {first['msg']}.") from error
+
+
+def _load(model: str, settings: Settings) -> "LoadedModel":
+    path = Path(model)
+    if not path.exists():
+        path = _fetched(model, settings)
+    from app.services.start import load  # noqa: PLC0415
+
+    return load(path, settings)
+
+
+def _fetched(model: str, settings: Settings) -> Path:
+    from app.services.model_sources import resolve  # noqa: PLC0415
+    from app.terminal import ProgressLine  # noqa: PLC0415
+    from model.fetching import Listener  # noqa: PLC0415
+
+    source = resolve(model, None, settings)
+    present = source.present()
+    if present is None:
+        line = ProgressLine(model, sys.stderr)
+        present = source.fetch(Listener(line.progress, line.say))
+    return present.path
+
+
+def _ids(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError as error:
+        raise InputError(
+            f"--ids {text} is not a list of whole numbers: write them with commas, such as 101,2009,102."
+        ) from error
+
+
+def _plan(path: Path) -> object:
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"The plan {path} is not a readable JSON file: {error}.") from error

@@ -1,0 +1,166 @@
+"""The engine: one facade that every door (HTTP, command line) asks. Its state is its pool and its store."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+
+from app.schemas import CompareRequest, Tile, TraceRequest
+from app.services import readouts, views
+from app.services.comparison import compare
+from app.services.limits import Slots
+from app.services.opened import Opened
+from app.services.pair import pair
+from app.services.payload import npy, numbers
+from app.services.runs import ModelName, Prepared, prepare, run
+from app.services.trace_store import Entry, TraceStore
+from model.errors import UnknownSite
+from model.loading import LoadedModel
+from model.trace import SiteTrace
+
+RUNS_WAITING = 16
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A tensor to be drawn, and headers that say what it shows."""
+
+    tensor: torch.Tensor
+    headers: dict[str, str]
+
+    @property
+    def data(self) -> bytes:
+        """The tensor as .npy."""
+        return npy(self.tensor)
+
+    def as_json(self) -> dict[str, object]:
+        """The tensor as nested lists, with null for what JSON has no word for, and the headers' facts."""
+        facts = {name.removeprefix("X-Atlas-").lower(): value for name, value in self.headers.items()}
+        return {**facts, "values": [numbers(row) for row in self.tensor]}
+
+
+class Engine:
+    """Opens traces and looks into them. Safe for threads; runs take turns, looking waits for no run."""
+
+    def __init__(
+        self, find: Callable[[str], tuple[LoadedModel, ModelName]], store: TraceStore, device: str
+    ) -> None:
+        """`find` gives a loaded model and its name for an id, or raises NotReady or UnknownModel at once."""
+        self.device = device
+        self._find = find
+        self._store = store
+        self._slots = Slots(running=1, waiting=RUNS_WAITING)
+
+    def open_trace(self, request: TraceRequest) -> Opened:
+        """The trace of a request, stored or run now. Raises NotReady, Busy and what `prepare` raises."""
+        loaded, name = self._find(request.model)
+        prepared = prepare(request, loaded, name, self._store.budget)
+        trace_id = prepared.trace_id()
+        entry = self._store.find(trace_id)
+        if entry is None:
+            with self._slots.take():
+                entry = self._store.find(trace_id) or self._run(prepared, trace_id)
+        return Opened(prepared, entry)
+
+    def entry(self, trace_id: str) -> Entry:
+        """A stored trace. Raises TraceGone."""
+        return self._store.get(trace_id)
+
+    def compare(self, request: CompareRequest) -> dict[str, object]:
+        """Runs both requests with their streams recorded and holds them against each other."""
+        a, b = (
+            self.open_trace(side.model_copy(update={"record": ["resid"]})) for side in (request.a, request.b)
+        )
+        return compare(a, b, request.by)
+
+    def overview(self, trace_id: str, group: str, size: int, layers: range | None) -> Picture:
+        """Thumbnails of all heads of `group` ("encoder.self"): uint8 [L, H, T', S']."""
+        sites, shown = _layers(self.entry(trace_id), group, layers)
+        thumbnails = torch.stack([views.overview(site, size) for site in sites])  # [L, H, T', S']
+        pooled = size < max(sites[0].queries, sites[0].keys)
+        headers = {
+            "X-Atlas-Layers": f"{shown.start}:{shown.stop}",
+            "X-Atlas-Pool": "max" if pooled else "none",
+        }
+        return Picture(thumbnails, headers)
+
+    def attention(self, trace_id: str, site_name: str, head: int, tile: Tile) -> Picture:
+        """One head's rows × keys at a stage, pooled to at most `tile.max` a side."""
+        _, site = self.site(trace_id, site_name, head)
+        rows, keys = tile.queries(site.queries), tile.keys(site.keys)
+        _check_index("query", rows.stop - 1, site.queries)
+        _check_index("key", keys.stop - 1, site.keys)
+        pooled = tile.max < max(len(rows), len(keys))
+        headers = {
+            "X-Atlas-Stage": tile.stage,
+            "X-Atlas-Rows": f"{rows.start}:{rows.stop}",
+            "X-Atlas-Cols": f"{keys.start}:{keys.stop}",
+            "X-Atlas-Pool": tile.pool if pooled else "none",
+        }
+        return Picture(views.tile(site, head, tile.stage, rows, keys, tile.max, tile.pool), headers)
+
+    def figures(self, trace_id: str, layers: range | None) -> dict[str, object]:
+        """Every head's figures, site by site, with their definitions."""
+        entry = self.entry(trace_id)
+        sites, _ = _layers(entry, _group(entry), layers)
+        found = [{"site": site.site, "heads": views.figures(site)} for site in sites]
+        return {"definitions": views.DEFINITIONS, "sites": found}
+
+    def links(self, trace_id: str, group: str, query: int, key: int) -> list[list[float | None]]:
+        """The weight of query → key in every head: [L][H]."""
+        sites, _ = _layers(self.entry(trace_id), group, None)
+        _check_index("query", query, sites[0].queries)
+        _check_index("key", key, sites[0].keys)
+        return [views.links(site, query, key) for site in sites]
+
+    def pair(self, trace_id: str, site_name: str, head: int, query: int, key: int) -> dict[str, object]:
+        """The arithmetic of one query–key pair."""
+        entry, site = self.site(trace_id, site_name, head)
+        _check_index("query", query, site.queries)
+        _check_index("key", key, site.keys)
+        return pair(entry, site, head, query, key)
+
+    def site(self, trace_id: str, name: str, head: int) -> tuple[Entry, SiteTrace]:
+        """A stored trace's site. Raises TraceGone, or UnknownSite where it has no such site or head."""
+        entry = self.entry(trace_id)
+        if name not in entry.trace.sites:
+            known = list(entry.trace.sites)
+            raise UnknownSite(
+                f"This trace has no site “{name}”: it has {known[0]} to {known[-1]}.", sites=known
+            )
+        site = entry.trace.sites[name]
+        _check_index("head", head, site.heads)
+        return entry, site
+
+    def _run(self, prepared: Prepared, trace_id: str) -> Entry:
+        encoded, loaded = prepared.encoded, prepared.loaded
+        positions = readouts.logit_positions(loaded, encoded.ids)
+        start = time.perf_counter()
+        trace = run(loaded, encoded, prepared.plan, prepared.record, positions)
+        ms = (time.perf_counter() - start) * 1000
+        entry = Entry(trace_id, prepared.model_id, loaded, trace, tuple(encoded.ids), ms)
+        self._store.add(entry)
+        return entry
+
+
+def _group(entry: Entry) -> str:
+    return f"{entry.loaded.config.stack.name}.self"
+
+
+def _layers(entry: Entry, group: str, layers: range | None) -> tuple[list[SiteTrace], range]:
+    if group != _group(entry):
+        raise UnknownSite(f"This trace has no attention called “{group}”: it has {_group(entry)}.")
+    sites = list(entry.trace.sites.values())
+    chosen = range(len(sites)) if layers is None else layers
+    if not chosen or chosen.stop > len(sites):
+        raise UnknownSite(
+            f"Layers {chosen.start}:{chosen.stop} are not all there: this model has layers 0:{len(sites)}."
+        )
+    return sites[chosen.start : chosen.stop], chosen
+
+
+def _check_index(name: Literal["head", "query", "key"], index: int, count: int) -> None:
+    if index not in range(count):
+        raise UnknownSite(f"There is no {name} {index} in this trace: they go from 0 to {count - 1}.")

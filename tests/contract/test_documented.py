@@ -1,0 +1,173 @@
+"""docs/api.md says what the API does: every route, every parameter, every field, and examples that run."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from model import errors
+from tests.serving import BERT, CAUSAL, LLAMA, MASKED, MUTE, TEXT, WILD, trace
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENT = (ROOT / "docs" / "api.md").read_text("utf-8")
+HEADING = re.compile(r"^### `(GET|POST) (\S+)`$", re.MULTILINE)
+FIELD = re.compile(r"^\| `([^`]+)` \|", re.MULTILINE)
+
+
+def sections():
+    """The text under each heading that names a route."""
+    parts = HEADING.split(DOCUMENT)[1:]
+    return {
+        f"{method} {path}": re.split(r"^##? ", text, maxsplit=1, flags=re.MULTILINE)[0]
+        for method, path, text in zip(parts[::3], parts[1::3], parts[2::3], strict=True)
+    }
+
+
+def fields(route, table="Field"):
+    """The first column of a route's table."""
+    text = sections()[route]
+    start = text.find(f"| {table} |")
+    return set(FIELD.findall(text[start:].split("\n\n")[0])) if start >= 0 else set()
+
+
+def leaves(value, path=""):
+    """The paths of everything in a JSON value that is no object and no list of objects."""
+    if isinstance(value, dict):
+        return {
+            found for name, inner in value.items() for found in leaves(inner, f"{path}.{name}".lstrip("."))
+        }
+    if isinstance(value, list) and value and all(isinstance(inner, dict) for inner in value):
+        return {found for inner in value for found in leaves(inner, f"{path}[]")}
+    return {path}
+
+
+def known(*answers):
+    """The leaves of several answers of a route; what is null in one may not be in another."""
+    found = set().union(*map(leaves, answers))
+    return {path for path in found if not any(other.startswith((f"{path}.", f"{path}[]")) for other in found)}
+
+
+def test_every_route_is_documented_and_every_documented_route_exists(client):
+    paths = client.get("/openapi.json").json()["paths"]
+    routes = {f"{method.upper()} {path}" for path, operations in paths.items() for method in operations}
+    assert set(sections()) == routes
+
+
+def test_every_parameter_is_documented(client):
+    for path, operations in client.get("/openapi.json").json()["paths"].items():
+        for method, operation in operations.items():
+            text = sections()[f"{method.upper()} {path}"]
+            for parameter in operation.get("parameters", ()):
+                name = parameter["name"]
+                assert re.search(rf"`{name}`|`{name}=|[?&]{name}=|{{{name}}}", text + path), (path, name)
+
+
+def test_every_field_of_a_request_is_documented(client):
+    schemas = client.get("/openapi.json").json()["components"]["schemas"]
+    assert fields("POST /api/traces", "Request") == set(schemas["TraceRequest"]["properties"])
+    for name, route in (("CompareRequest", "POST /api/compare"), ("LoadRequest", "POST /api/models/load")):
+        for field in schemas[name]["properties"]:
+            assert re.search(rf'`{field}`|"{field}"', sections()[route])
+
+
+def test_the_fields_of_a_list_of_models(client):
+    assert known(client.get("/api/models").json()) == fields("GET /api/models")
+
+
+def test_the_fields_of_a_trace(client):
+    answers = [
+        trace(client, text=TEXT),
+        trace(client, model=LLAMA, text="hello"),
+        trace(client, model=MASKED, text="the [MASK]"),
+        trace(client, model=WILD, ids=[1]),
+    ]
+    assert known(*answers) == fields("POST /api/traces")
+
+
+@pytest.mark.parametrize(
+    ("route", "query"),
+    [
+        ("GET /api/traces/{trace_id}/heads", {}),
+        ("GET /api/traces/{trace_id}/attention/{site}/{head}", {"format": "json"}),
+        ("GET /api/traces/{trace_id}/pair/{site}/{head}", {"query": 1, "key": 2}),
+        ("GET /api/traces/{trace_id}/links/{group}", {"query": 1, "key": 2}),
+        ("GET /healthz", {}),
+        ("GET /readyz", {}),
+    ],
+)
+def test_the_fields_of_an_answer(client, route, query):
+    names = {
+        "trace_id": trace(client, text=TEXT)["id"],
+        "site": "encoder.self.0",
+        "head": 0,
+        "group": "encoder.self",
+    }
+    answer = client.get(route.removeprefix("GET ").format(**names), params=query)
+    assert known(answer.json()) == fields(route)
+
+
+def test_the_fields_of_a_comparison(client):
+    pairs = [
+        ({"model": BERT, "text": "the a"}, {"model": BERT, "text": "the a", "plan": CAUSAL}),
+        ({"model": LLAMA, "text": "the a"}, {"model": LLAMA, "text": "the a"}),
+        ({"model": BERT, "text": "the a"}, {"model": LLAMA, "text": "the a"}),
+        ({"model": LLAMA, "ids": [1, 2]}, {"model": MUTE, "ids": [1, 2]}),
+    ]
+    answers = [client.post("/api/compare", json={"a": a, "b": b}).json() for a, b in pairs]
+    assert known(*answers) == fields("POST /api/compare")
+
+
+def examples():
+    blocks = re.findall(r"```sh\n(.*?)```", "".join(sections().values()), re.DOTALL)
+    return [line for block in blocks for line in re.split(r"\n(?=curl)", block.strip())]
+
+
+def test_every_route_has_an_example():
+    for route, text in sections().items():
+        path = route.split(" ")[1].split("{")[0]
+        assert re.search(rf"^curl .*localhost:8000{re.escape(path)}", text, re.MULTILINE), route
+
+
+@pytest.mark.parametrize("example", examples())
+def test_the_examples_run(client, example):
+    """On small models in the place of the built-in ones."""
+    small = example.replace('"minilm"', f'"{BERT}"').replace('"smollm2"', f'"{LLAMA}"')
+    small = small.replace("$ID", trace(client, text=TEXT)["id"])
+    words = shlex.split(small)
+    (url,) = (word for word in words if word.startswith("localhost:8000"))
+    address = urlsplit(f"http://{url}")
+    asked = f"{address.path}?{address.query}"
+    if "-d" in words:
+        header = dict([words[words.index("-H") + 1].split(": ")])
+        answer = client.post(asked, content=words[words.index("-d") + 1], headers=header)
+    else:
+        answer = client.get(asked)
+    assert answer.status_code in {200, 201} or url.endswith("readyz"), answer.text
+
+
+def test_every_kind_of_error_is_documented():
+    listed = {
+        kind: set(status.split(", "))
+        for kind, status in re.findall(r"^\| `([\w-]+)` \| ([\d, ]+) \|", DOCUMENT, re.MULTILINE)
+    }
+    ours = {
+        kind.slug: str(kind.status)
+        for kind in vars(errors).values()
+        if isinstance(kind, type) and issubclass(kind, errors.AtlasError) and kind is not errors.AtlasError
+    }
+    for slug, status in ours.items():
+        assert status in listed[slug], slug
+    source = "".join(file.read_text("utf-8") for file in (ROOT / "app").glob("*.py"))
+    assert set(re.findall(r'problem\(\s*"([\w-]+)"', source)) <= set(listed)
+
+
+def test_every_documented_step_of_a_plan_runs(client):
+    steps = re.findall(r'^\| `(\{"kind".*?\})` \|', DOCUMENT, re.MULTILINE)
+    assert {json.loads(step)["kind"] for step in steps} == {"set_mask", "block", "set_scale"}
+    assert len(steps) == 8
+    for step in steps:
+        count = 2 if "custom" in step else 5
+        assert trace(client, ids=[5] * count, plan=[json.loads(step)])["id"]
