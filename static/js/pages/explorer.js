@@ -1,0 +1,285 @@
+/** The Explore page's behaviour: what the user asks for becomes runs, pictures and an address. */
+import { compare, openTrace } from '../api.js';
+import { presets, shortTitle } from '../presets.js';
+import { digest, initial, nothing, plan } from '../state.js';
+import { TraceData } from '../tracedata.js';
+import { Activity } from '../ui/activity.js';
+import { Banner } from '../ui/banner.js';
+import { Changes } from '../ui/changes.js';
+import { Column } from '../ui/column.js';
+import { Controls } from '../ui/controls.js';
+import { el, find } from '../ui/dom.js';
+import { ModelStore } from '../ui/modelstore.js';
+import { plotly } from '../ui/plotly.js';
+import { wireTextBox } from '../ui/textbox.js';
+import { Address } from './address.js';
+import { Failures } from './failures.js';
+import { wireLayout } from './layout.js';
+import { Present } from './present.js';
+
+/** @typedef {import('../types.js').State} State */
+/** @typedef {'a' | 'b'} Name */
+
+export class Explorer {
+  /** @param {{default_model: string}} boot */
+  constructor(boot) {
+    this.boot = boot;
+    /** @type {State} */
+    this.state = initial(boot.default_model);
+    this.activity = new Activity();
+    this.banner = new Banner();
+    this.text = wireTextBox(() => { void this.run(true); });
+    this.controls = new Controls({ onView: (view) => this.#view(view), onPreset: (p) => this.#sides(p.a, p.b, 'ab') });
+    this.models = new ModelStore(() => this.#showControls());
+    this.address = new Address((fragment) => { void this.#visit(fragment); });
+    this.columns = { a: this.#column('a'), b: this.#column('b') };
+    this.stage = find(document, '.stage');
+    this.stage.prepend(this.columns.a.element, this.columns.b.element);
+    this.changes = new Changes(find(document, '[data-testid="changes"]'), (a, b) => this.#pickHeads(a, b));
+    this.present = new Present(this);
+    this.failures = new Failures(this);
+    this.running = false;
+    /** @type {string | undefined} what is to be said of the link that was opened */
+    this.pending = undefined;
+    this.abort = new AbortController();
+    /** @type {{text: string, a: string, b: string} | null} what was last run */
+    this.ran = null;
+    /** @type {import('../types.js').CompareAnswer | null} */
+    this.comparison = null;
+    find(document, '[data-testid="ask"]').addEventListener('submit', (event) => {
+      event.preventDefault();
+      void this.run(true);
+    });
+    wireLayout(this.stage, {
+      redraw: () => this.redraw(),
+      recolour: () => {
+        this.redraw();
+        if (this.comparison) this.changes.show(this.comparison, this.changes.chosen);
+      },
+    });
+  }
+
+  /** Draws every picture again from what is held. */
+  redraw() {
+    this.columns.a.redraw();
+    if (this.state.view === 'ab') this.columns.b.redraw();
+    this.changes.paint();
+  }
+
+  /** @param {Name} name */
+  #column(name) {
+    return new Column(name, {
+      onModel: (model) => this.#side(name, { model, mask: { name: 'own' }, scale: 'own' }),
+      onRetry: () => { void this.run(false); },
+      onSide: (change) => this.#side(name, change),
+      onHead: (ref) => (name === 'a' ? this.#pickHeads(ref, null) : this.#pickB(ref)),
+      onPair: (rows, cols) => { void this.present.pickCell(name, rows, cols); },
+      onMove: (pair) => this.present.pickPair(name, pair),
+      onZoom: (zoom) => this.change({ zoom }, true),
+      onTab: (tab) => this.change({ tab }, true),
+      onColour: (colour) => {
+        this.change({ colour }, true);
+        this.columns.a.transfer = this.columns.b.transfer = colour;
+        this.redraw();
+      },
+    });
+  }
+
+  /** First contact: the models, then the address's state or the example. */
+  async start() {
+    const turn = this.activity.begin();
+    this.activity.say(turn, 'asking for the models');
+    try {
+      await this.models.refresh();
+      const linked = await this.#linked();
+      this.state = linked ?? { ...initial(this.models.list.default), text: this.models.get(this.models.list.default)?.example ?? '' };
+      await this.run(false, !linked);
+    } catch (error) {
+      this.failures.show(turn, error, () => { void this.start(); });
+    }
+  }
+
+  /** @returns {Promise<State | null>} */
+  async #linked() {
+    try {
+      return await Address.read();
+    } catch (error) {
+      this.pending = /** @type {Error} */ (error).message;
+      return null;
+    }
+  }
+
+  /** @param {string} fragment */
+  async #visit(fragment) {
+    try {
+      const state = fragment ? await Address.read() : null;
+      if (!state) return;
+      const again = JSON.stringify([state.text, state.view, state.a, state.b]) !== JSON.stringify([this.state.text, this.state.view, this.state.a, this.state.b]);
+      this.state = state;
+      if (again) await this.run(false, true);
+      else await this.present.show(false);
+    } catch (error) {
+      this.banner.show(/** @type {Error} */ (error).message);
+    }
+  }
+
+  #showControls() {
+    const { state, models } = this;
+    this.controls.show(presets(models.list.models), state);
+    for (const name of /** @type {Name[]} */ (['a', 'b'])) {
+      const column = this.columns[name];
+      column.picker.show(models.list, state[name].model);
+      column.masks.show(state[name], models.get(state[name].model));
+      const slot = name === 'a' && state.view === 'one' ? find(document, '[data-setup="one"]') : column.part('.column-head .setup-slot');
+      if (column.picker.element.parentElement !== slot) slot.append(column.picker.element, column.masks.element);
+      column.element.hidden = name === 'b' && state.view === 'one';
+    }
+    this.stage.dataset.view = state.view;
+    find(document, '[data-setup="one"]').hidden = state.view === 'ab';
+    find(document, '[data-testid="changes"]').hidden = state.view === 'one';
+  }
+
+  /** @param {'one' | 'ab'} view */
+  #view(view) {
+    if (view === this.state.view) return;
+    const { a, b } = this.state;
+    const apart = JSON.stringify(a) !== JSON.stringify(b);
+    const own = this.models.get(a.model)?.own_mask;
+    /** @type {'bidirectional' | 'causal'} */
+    const other = own === 'causal' ? 'bidirectional' : 'causal';
+    this.#sides(a, view === 'ab' && !apart ? { ...a, mask: { name: a.mask.name === 'own' ? other : 'own' } } : b, view);
+  }
+
+  /** @param {import('../types.js').Side} a @param {import('../types.js').Side} b @param {'one' | 'ab'} view */
+  #sides(a, b, view) {
+    this.state = { ...this.state, a: structuredClone(a), b: structuredClone(b), view };
+    void this.run(true);
+  }
+
+  /** @param {Name} name @param {Partial<import('../types.js').Side>} change */
+  #side(name, change) {
+    this.state = { ...this.state, [name]: { ...this.state[name], ...change } };
+    void this.run(true);
+  }
+
+  /** @param {import('../types.js').HeadRef} a @param {import('../types.js').HeadRef | null} b */
+  #pickHeads(a, b) {
+    this.state.pickB = b;
+    this.change({ pick: { ...this.state.pick, ...a, auto: false } }, true);
+  }
+
+  /** @param {import('../types.js').HeadRef} ref */
+  #pickB(ref) {
+    if (this.state.a.model === this.state.b.model) this.#pickHeads(ref, null);
+    else this.change({ pickB: ref }, true);
+  }
+
+  /** @param {Partial<State>} change what needs no new run @param {boolean} push */
+  change(change, push) {
+    this.state = { ...this.state, ...change };
+    void this.present.show(push);
+  }
+
+  /**
+   * Runs the text. Sets the page busy before anything else, so that whoever asked can wait for the end.
+   * @param {boolean} push a step of its own in the history
+   * @param {boolean} [given] the state's own text instead of the box's
+   */
+  async run(push, given = false) {
+    const turn = this.activity.begin();
+    this.abort.abort();
+    this.abort = new AbortController();
+    if (given || !this.ran) this.text.set(this.state.text || this.text.value());
+    this.state.text = this.text.value();
+    this.banner.hide();
+    this.#showControls();
+    try {
+      await this.#run(turn, push, given);
+    } catch (error) {
+      this.failures.show(turn, error, () => { void this.run(push); });
+    }
+  }
+
+  /** @param {number} turn @param {boolean} push @param {boolean} given */
+  async #run(turn, push, given) {
+    this.running = true;
+    const { signal } = this.abort;
+    const names = /** @type {Name[]} */ (this.state.view === 'ab' ? ['a', 'b'] : ['a']);
+    const said = this.state.text;
+    const data = await Promise.all(names.map((name) => this.#open(name, turn, signal)));
+    if (!this.activity.current(turn)) return;
+    if (!given) this.#forget();
+    names.forEach((name, i) => this.columns[name].begin(data[i], said));
+    this.ran = { text: said, a: this.state.a.model, b: this.state.b.model };
+    this.running = false;
+    delete this.stage.dataset.stale;
+    this.#chips(data);
+    const notices = [...new Set(data.flatMap((d) => d.answer.notices))];
+    find(document, '[data-testid="notices"]').replaceChildren(...notices.map((sentence) => el('p', {}, sentence)));
+    this.columns.a.picker.settle();
+    this.columns.b.picker.settle();
+    this.comparison = null;
+    this.comparing = names.length === 2 ? this.#compare(signal) : null;
+    this.comparing?.catch(() => { /* awaited, and reported, where the picture is put together */ });
+    await this.present.first(turn, push, data);
+  }
+
+  /** @param {Name} name @param {number} turn @param {AbortSignal} signal */
+  async #open(name, turn, signal) {
+    const { model } = this.state[name];
+    await this.models.ready(model, (status) => this.activity.say(
+      turn, `${status.title}: ${status.message ?? status.state}; the text runs as soon as it is here`, status.progress), signal);
+    this.activity.say(turn, `running ${this.title(model)}`);
+    return new TraceData(await openTrace(this.request(name), signal), this.title(model));
+  }
+
+  /** @param {string} model @returns {string} its name for readers */
+  title(model) {
+    return shortTitle(this.models.get(model)?.title ?? model);
+  }
+
+  /** @param {Name} name @returns {import('../types.js').TraceRequest} */
+  request(name) {
+    return { model: this.state[name].model, text: this.state.text, plan: plan(this.state[name]) };
+  }
+
+  /** What was picked for another text or model means nothing for this one. */
+  #forget() {
+    const { ran, state } = this;
+    if (!ran) return;
+    if (ran.a !== state.a.model) state.pick = nothing();
+    else if (ran.text !== state.text) state.pick = state.pick.auto ? nothing() : { ...state.pick, query: null, key: null };
+    if (ran.text !== state.text) state.zoom = null;
+    if (ran.a !== state.a.model || ran.b !== state.b.model) state.pickB = null;
+  }
+
+  /** @param {AbortSignal} signal */
+  async #compare(signal) {
+    this.changes.wait();
+    const by = this.state.a.model === this.state.b.model ? 'token' : 'word';
+    return compare(this.request('a'), this.request('b'), by, signal);
+  }
+
+  /** @param {TraceData[]} data */
+  #chips(data) {
+    const { device, dtype } = data[0].answer;
+    const chip = (/** @type {string} */ text) => el('span', { class: 'chip' }, text);
+    find(document, '[data-testid="device"]').replaceChildren(
+      chip(`${device} · ${dtype} · ${data.map((d) => d.answer.ms.toFixed(d.answer.ms < 10 ? 1 : 0)).join(' + ')} ms`));
+  }
+
+  /** A hash of what is painted. */
+  view() {
+    const ids = [this.columns.a, this.columns.b].map((column) => (column.element.hidden ? '' : column.data?.answer.id ?? ''));
+    return digest(JSON.stringify([this.state, ids]));
+  }
+
+  /** Plotly comes once the first picture is painted. */
+  async bringPlotly() {
+    try {
+      await plotly();
+    } catch {
+      this.banner.show('Plotly could not be loaded from the server: the matrix is drawn plainly and cannot be saved as PNG or SVG. Reload to try again.');
+    }
+  }
+}

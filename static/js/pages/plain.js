@@ -1,0 +1,4 @@
+/** Pages that are only read. */
+import { wireTheme } from '../ui/theme.js';
+
+wireTheme(() => {});

@@ -1,0 +1,239 @@
+/** Puts a picture together: which head and pair, their numbers, the words, and the address. */
+import { headName } from '../ui/format.js';
+import { changeSentence, lookSentence } from '../ui/sentence.js';
+import { find, painted } from '../ui/dom.js';
+import { plotlyNow } from '../ui/plotly.js';
+import { nothing } from '../state.js';
+import { alignedPair, counterpart } from './counterparts.js';
+import { mend } from './validate.js';
+
+/** @typedef {import('../types.js').Range} Range */
+/** @typedef {import('../types.js').HeadRef} HeadRef */
+/** @typedef {import('../tracedata.js').TraceData} TraceData */
+/** @typedef {{query: number, key: number}} Pair */
+/** @typedef {'a' | 'b'} Name */
+
+export class Present {
+  /** @param {import('./explorer.js').Explorer} page */
+  constructor(page) {
+    this.page = page;
+  }
+
+  /**
+   * The first picture of a run. A head that is known is fetched beside the overview; else the overview chooses it.
+   * @param {number} turn
+   * @param {boolean} push
+   * @param {TraceData[]} data
+   */
+  async first(turn, push, data) {
+    const { page } = this;
+    const { signal } = page.abort;
+    const told = [...(page.pending ? [page.pending] : []), ...mend(page.state, data[0])];
+    page.pending = undefined;
+    if (told.length) page.banner.show(told.join(' '));
+    const { pick } = page.state;
+    const known = pick.layer !== null && pick.head !== null;
+    if (known) {
+      const ref = { layer: Number(pick.layer), head: Number(pick.head) };
+      data[0].head(ref, page.state.zoom, page.columns.a.room(), signal).catch(() => { /* asked for again below */ });
+    }
+    const names = /** @type {Name[]} */ (['a', 'b']).slice(0, data.length);
+    const [overview] = names.map((name, i) => this.#overview(name, data[i], turn, signal));
+    if (!known) {
+      await overview;
+      if (!page.activity.current(turn)) return;
+      const best = await data[0].chooseHead(page.columns.a.map.whole(), page.columns.a.room(), signal);
+      if (!page.activity.current(turn)) return;
+      page.state.pick = { ...nothing(), stack: data[0].group, ...best };
+    }
+    await this.#complete(turn, push, signal);
+    await overview;
+    for (const [i, name] of names.entries()) void this.#figures(name, data[i], signal);
+  }
+
+  /** @param {Name} name @param {TraceData} data @param {number} turn @param {AbortSignal} signal */
+  async #overview(name, data, turn, signal) {
+    const { page } = this;
+    const { map } = page.columns[name];
+    let layers = 0;
+    map.paint(page.state.colour);
+    try {
+      await data.overview(signal, (tensor, firstLayer) => {
+        if (!page.activity.current(turn)) return;
+        map.add(tensor, firstLayer);
+        map.paint(page.state.colour);
+        layers += tensor.shape[0];
+        if (layers < data.layers) page.activity.say(turn, `drawing layer ${layers} of ${data.layers}`, layers / data.layers);
+      });
+    } catch (error) {
+      page.failures.show(turn, error, () => { void page.run(false); });
+      throw error;
+    }
+  }
+
+  /** @param {Name} name @param {TraceData} data @param {AbortSignal} signal */
+  async #figures(name, data, signal) {
+    try {
+      const answer = await data.figures(signal);
+      if (this.page.columns[name].data === data) this.page.columns[name].map.setFigures(answer);
+    } catch { /* the picture stands without them; their line says that they are awaited */ }
+  }
+
+  /** Shows the state again: something was picked, nothing has to be run. @param {boolean} push */
+  async show(push) {
+    const { page } = this;
+    if (!page.columns.a.data) return;
+    const turn = page.activity.begin();
+    try {
+      await this.#complete(turn, push, page.abort.signal);
+    } catch (error) {
+      page.failures.show(turn, error, () => { void this.show(push); });
+    }
+  }
+
+  /** @param {number} turn @param {boolean} push @param {AbortSignal} signal */
+  async #complete(turn, push, signal) {
+    const { page } = this;
+    const { state, columns } = page;
+    const data = /** @type {TraceData} */ (columns.a.data);
+    const ref = { layer: Number(state.pick.layer), head: Number(state.pick.head) };
+    if (state.pick.query !== null && state.pick.key !== null) this.#ahead(data, ref, { query: state.pick.query, key: state.pick.key }, signal);
+    const [matrix, mask] = await this.#fetchHead('a', ref, state.zoom, signal);
+    if (!page.activity.current(turn)) return;
+    if (state.pick.query === null || state.pick.key === null) {
+      const pair = await data.choosePair(ref, await data.head(ref, null, columns.a.room(), signal), signal);
+      page.state.pick = { ...state.pick, stack: data.group, ...pair };
+    }
+    const pair = { query: Number(page.state.pick.query), key: Number(page.state.pick.key) };
+    columns.a.showHead(ref, matrix, mask, pair, page.state);
+    const addressed = page.address.write(page.state, push);
+    const row = await this.#numbers('a', ref, pair, signal);
+    if (!page.activity.current(turn)) return;
+    if (state.view === 'ab') await this.#other(turn, ref, pair, row[pair.key], signal);
+    else this.#say(lookSentence({ row, labels: columns.a.labels, ...pair, head: headName(ref), heads: data.answer.sites.reduce((n, s) => n + s.heads, 0) }));
+    await addressed;
+    if (!plotlyNow()) await this.#plotly();
+    await page.activity.ready(turn, page.view());
+  }
+
+  /**
+   * Asks for a known pair's numbers beside the head's matrix instead of after it.
+   * @param {TraceData} data
+   * @param {HeadRef} ref
+   * @param {Pair} pair
+   * @param {AbortSignal} signal
+   */
+  #ahead(data, ref, pair, signal) {
+    const later = () => { /* asked for again, and reported, where it is shown */ };
+    data.pair(ref, pair.query, pair.key, signal).catch(later);
+    data.links(pair.query, pair.key, signal).catch(later);
+  }
+
+  /** Plotly comes after the first picture is on the screen: reading it takes a second of this thread. */
+  async #plotly() {
+    const { page } = this;
+    await painted();
+    await page.bringPlotly();
+    page.columns.a.redraw();
+    page.columns.b.redraw();
+  }
+
+  /** @param {Name} name @param {HeadRef} ref @param {import('../types.js').State['zoom']} zoom @param {AbortSignal} signal */
+  async #fetchHead(name, ref, zoom, signal) {
+    const column = this.page.columns[name];
+    const data = /** @type {TraceData} */ (column.data);
+    const [matrix, mask, mini] = await Promise.all([
+      data.head(ref, zoom, column.room(), signal), data.mask(ref, zoom, column.room(), signal), data.mask(ref, null, 64, signal)]);
+    column.showMask(mini, data.sites[ref.layer].mask);
+    return /** @type {const} */ ([matrix, mask]);
+  }
+
+  /**
+   * @param {Name} name
+   * @param {HeadRef} ref
+   * @param {Pair} pair
+   * @param {AbortSignal} signal
+   */
+  async #numbers(name, ref, pair, signal) {
+    const column = this.page.columns[name];
+    const data = /** @type {TraceData} */ (column.data);
+    const held = column.content && data.rowOf(column.content.matrix, pair.query);
+    const [row, numbers, links] = await Promise.all([
+      held ?? data.row(ref, pair.query, signal), data.pair(ref, pair.query, pair.key, signal), data.links(pair.query, pair.key, signal)]);
+    if (column.data === data && column.ref === ref) column.showPair(row, numbers, links);
+    return row;
+  }
+
+  /**
+   * B: the same head and pair, or their counterparts.
+   * @param {number} turn
+   * @param {HeadRef} refA
+   * @param {Pair} pairA
+   * @param {number} weightA
+   * @param {AbortSignal} signal
+   */
+  async #other(turn, refA, pairA, weightA, signal) {
+    const { page } = this;
+    const { state, columns } = page;
+    page.activity.say(turn, 'comparing A and B');
+    const comparison = await /** @type {Promise<import('../types.js').CompareAnswer>} */ (page.comparing);
+    if (!page.activity.current(turn)) return;
+    if (page.comparison !== comparison) {
+      page.comparison = comparison;
+      page.changes.show(comparison, refA);
+    }
+    page.changes.mark(refA);
+    const data = /** @type {TraceData} */ (columns.b.data);
+    const same = state.a.model === state.b.model;
+    const ref = counterpart(state, comparison, refA, data);
+    const pair = same ? pairA : alignedPair(comparison, pairA, 'a', 'b');
+    const [matrix, mask] = await this.#fetchHead('b', ref, same ? state.zoom : null, signal);
+    if (!page.activity.current(turn)) return;
+    columns.b.showHead(ref, matrix, mask, pair, state);
+    let weightB = null;
+    if (pair) weightB = (await this.#numbers('b', ref, pair, signal))[pair.key];
+    else columns.b.showNoPair(`A’s pair has no counterpart in B: ${data.title} has no token for one of the two.`);
+    this.#say(changeSentence(comparison, {
+      titles: [columns.a.data?.title ?? '', data.title],
+      headA: headName(refA), headB: headName(ref), query: columns.a.labels[pairA.query], key: columns.a.labels[pairA.key], weightA, weightB,
+    }));
+  }
+
+  /**
+   * A pair was picked in one of the columns.
+   * @param {Name} name
+   * @param {Pair} pair
+   */
+  pickPair(name, pair) {
+    const { page } = this;
+    const same = name === 'a' || page.state.a.model === page.state.b.model;
+    const mapped = same ? pair : alignedPair(page.comparison, { query: Math.max(0, pair.query), key: Math.max(0, pair.key) }, 'b', 'a');
+    if (!mapped) return;
+    const known = { query: Math.max(0, mapped.query), key: Math.max(0, mapped.key) };
+    page.change({ pick: { ...page.state.pick, ...known, auto: false } }, true);
+  }
+
+  /**
+   * A cell was clicked; in a pooled picture it stands for many pairs, of which the heaviest is taken.
+   * @param {Name} name
+   * @param {Range} rows
+   * @param {Range} cols
+   */
+  async pickCell(name, rows, cols) {
+    const { page } = this;
+    const column = page.columns[name];
+    if (!column.data) return;
+    const turn = page.activity.begin();
+    try {
+      const pair = await column.data.heaviestIn(column.ref, rows, cols, page.abort.signal);
+      this.pickPair(name, pair);
+    } catch (error) {
+      page.failures.show(turn, error, () => { void this.pickCell(name, rows, cols); });
+    }
+  }
+
+  /** @param {(Node | string)[]} words */
+  #say(words) {
+    find(document, '[data-testid="status"]').replaceChildren(...words);
+  }
+}

@@ -1,0 +1,25 @@
+/** Numbers and heads in words. */
+
+/**
+ * @param {number} weight 0 to 1
+ * @returns {string} three decimals, or two significant digits where those would all be zero
+ */
+export function weightText(weight) {
+  if (weight === 0) return '0';
+  return weight < 0.0005 ? weight.toExponential(1) : weight.toFixed(3);
+}
+
+/** @param {number} share 0 to 1 */
+export const percent = (share) => (share > 0 && share < 0.005 ? '<1 %' : `${Math.round(share * 100)} %`);
+
+/** @param {import('../types.js').HeadRef} ref @param {string} [prefix] */
+export const headName = ({ layer, head }, prefix = '') => `${prefix}L${layer}H${head}`;
+
+/** @param {string} site such as decoder.self.3 @param {number} head */
+export const siteHead = (site, head) => headName({ layer: Number(site.split('.').at(-1)), head });
+
+/** @param {string} site */
+export const layerOf = (site) => Number(site.split('.').at(-1));
+
+/** @param {number} count @param {string} noun */
+export const counted = (count, noun) => `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;

@@ -1,0 +1,130 @@
+"""A real server, a real Chromium, and a page that may talk to nothing else."""
+
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Playwright, Route, sync_playwright
+
+from tests.browser.atlas import Atlas
+
+ROOT = Path(__file__).parents[2]
+MODELS = ("minilm", "smollm2")
+Opener = Callable[..., Atlas]
+
+
+@contextmanager
+def _serving() -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server process of its own on a free port, its models loaded."""
+    command = [sys.executable, "-c", "from app.cli import main; main()", "serve", "--port", "0"]
+    environment = {**os.environ, "ATLAS_HUB": "off", "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            assert "http://" in line, f"the server did not say where it is: {line!r}"
+            server = "http://" + line.split("http://")[1].split()[0]
+            for model in MODELS:
+                _load(server, model)
+            yield process, server
+        finally:
+            process.kill()
+
+
+def _load(server: str, model: str) -> None:
+    request = urllib.request.Request(
+        f"{server}api/models/load",
+        json.dumps({"model": model}).encode(),
+        {"Content-Type": "application/json"},
+    )
+    with urllib.request.urlopen(request) as stream:
+        last = stream.read().decode().strip().rsplit("data: ", 1)[-1]
+    assert json.loads(last)["state"] == "ready", last
+
+
+@pytest.fixture(scope="session")
+def server(weights: Callable[[str], Path]) -> Iterator[str]:
+    """The address of a server with both built-in models."""
+    for model in MODELS:
+        weights(model)
+    with _serving() as (_, address):
+        yield address
+
+
+@pytest.fixture
+def mortal_server(weights: Callable[[str], Path]) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server that a test may kill."""
+    for model in MODELS:
+        weights(model)
+    with _serving() as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def playwright_() -> Iterator[Playwright]:
+    """Playwright, once for all tests."""
+    with sync_playwright() as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def browser(playwright_: Playwright, chromium: dict[str, Any]) -> Iterator[Browser]:
+    """One Chromium for all tests; each page has a context of its own."""
+    found = playwright_.chromium.launch(**chromium)
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="session")
+def desktop(browser: Browser) -> Iterator[BrowserContext]:
+    """A person's browser on a desktop, with its cache."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def opened(browser: Browser, desktop: BrowserContext) -> Iterator[Opener]:
+    """Opens pages: on the desktop, or with options in a browser that knows nothing yet.
+
+    At the end none may have complained or asked anyone but its server.
+    """
+    contexts: list[BrowserContext] = []
+    pages: list[Atlas] = []
+    strangers: list[str] = []
+
+    def refuse(route: Route) -> None:
+        strangers.append(route.request.url)
+        route.abort()
+
+    def open_page(server: str, **options: Any) -> Atlas:
+        context = desktop
+        if options:
+            context = browser.new_context(**options)
+            contexts.append(context)
+        page = context.new_page()
+        page.route(lambda url: not url.startswith(server), refuse)
+        pages.append(Atlas(page, server))
+        return pages[-1]
+
+    yield open_page
+    complaints = [line for page in pages for line in page.complaints()]
+    for opened_page in pages:
+        opened_page.page.close()
+    for context in contexts:
+        context.close()
+    assert strangers == []
+    assert complaints == []
+
+
+@pytest.fixture
+def atlas(opened: Opener, server: str) -> Atlas:
+    """The page as it is after opening, on a desktop."""
+    return opened(server).open()
