@@ -84,4 +84,5 @@ class Trace:
     @property
     def finite(self) -> bool:
         """Whether the run ended in finite numbers."""
-        return bool(torch.isfinite(self.final).all())
+        ends = [self.final, *([] if self.logits is None else [self.logits])]
+        return all(bool(torch.isfinite(end).all()) for end in ends)

@@ -25,7 +25,7 @@ from model.inputs import Inputs
 from model.interventions import OWN, Plan
 from model.masks import blind_query
 from model.recorder import Recordable, Recorder
-from model.rules import ScoreRule, mask_in_words
+from model.rules import MaskRule, ScoreRule, mask_in_words
 from model.stack import Stack
 from model.trace import Trace
 
@@ -63,7 +63,11 @@ class Transformer(nn.Module):
     def score_rules(self, plan: Plan, tokens: int) -> Mapping[str, ScoreRule]:
         """The score rule of every site under `plan`. Raises PlanError, also where a query sees no key."""
         rules = plan.score_rules(self.config.stack, tokens)
-        for mask, site in {mask: site for site, rule in rules.items() for mask in rule.masks}.items():
+        first_sites: dict[MaskRule, str] = {}
+        for site, rule in rules.items():
+            for mask in rule.masks:
+                first_sites.setdefault(mask, site)
+        for mask, site in first_sites.items():
             query = blind_query(mask, tokens)
             if query is not None:
                 raise PlanError(

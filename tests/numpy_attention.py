@@ -10,7 +10,7 @@ Sees = Callable[[int, int], bool]
 
 
 def stages(q: Array, k: Array, scales: Sequence[float], sees: Sequence[Sees]) -> dict[str, Array]:
-    """Every stage [H, T, S] for q [H, T, K] and k [G, S, K]; `sees[h](i, j)` says whether query i sees key j."""
+    """Every stage [H, T, S] of q [H, T, K] and k [G, S, K]; `sees[h](i, j)`: whether query i sees key j."""
     heads, queries, keys = len(q), q.shape[1], k.shape[1]
     raw, scaled, masked, weights = (np.zeros((heads, queries, keys)) for _ in range(4))
     for h in range(heads):

@@ -1,7 +1,7 @@
 """Tiny random checkpoints and models whose attention is peaked, for tests.
 
-A freshly initialised model attends almost uniformly, so that a wrong scale or rope base would not be seen: every
-weight here is drawn large, and biases and gains at random. Sizes are unlike every default and unlike each other.
+A freshly initialised model attends almost uniformly, so that a wrong scale or rope base would not be seen:
+every weight here is drawn large, and biases and gains at random. Sizes are unlike every default.
 """
 
 import json
@@ -54,7 +54,7 @@ def ids(count: int, seed: int = 0, vocabulary: int = 89) -> list[int]:
     return torch.randint(vocabulary, (count,), generator=torch.Generator().manual_seed(seed)).tolist()
 
 
-# Standard deviation of the matrices: large enough for peaked attention, small enough for fp32 to stay within 1e-5.
+# Standard deviation of the matrices: large enough for peaked attention, small enough to keep fp32 to 1e-5.
 BERT_SPREAD, LLAMA_SPREAD = 0.4, 0.25
 
 
@@ -66,7 +66,9 @@ def draw(name: str, shape: tuple[int, ...], random: torch.Generator, spread: flo
     return torch.randn(shape, generator=random) * spread
 
 
-def bert_tensors(config: Mapping[str, object] = BERT, *, masked: bool = False, seed: int = 0) -> dict[str, Tensor]:
+def bert_tensors(
+    config: Mapping[str, object] = BERT, *, masked: bool = False, seed: int = 0
+) -> dict[str, Tensor]:
     """The tensors of a BERT checkpoint under their Hugging Face names."""
     sizes = {name: value for name, value in config.items() if isinstance(value, int)}
     width, inner = sizes["hidden_size"], sizes["intermediate_size"]
@@ -83,7 +85,9 @@ def bert_tensors(config: Mapping[str, object] = BERT, *, masked: bool = False, s
     if masked:
         head = "cls.predictions.transform"
         shapes = {f"bert.{name}": shape for name, shape in shapes.items()}
-        shapes |= _linear_shapes({f"{head}.dense": (width, width)}) | _norm_shapes([f"{head}.LayerNorm"], width)
+        shapes |= _linear_shapes({f"{head}.dense": (width, width)}) | _norm_shapes(
+            [f"{head}.LayerNorm"], width
+        )
         shapes["cls.predictions.bias"] = (sizes["vocab_size"],)
     return _drawn(shapes, seed, BERT_SPREAD)
 
@@ -93,7 +97,10 @@ def llama_tensors(config: Mapping[str, object] = LLAMA, seed: int = 0) -> dict[s
     sizes = {name: value for name, value in config.items() if isinstance(value, int)}
     width, inner, vocabulary = sizes["hidden_size"], sizes["intermediate_size"], sizes["vocab_size"]
     queries, keys = (sizes["head_dim"] * sizes[f"num_{name}_heads"] for name in ("attention", "key_value"))
-    shapes: dict[str, tuple[int, ...]] = {"model.embed_tokens.weight": (vocabulary, width), "model.norm.weight": (width,)}
+    shapes: dict[str, tuple[int, ...]] = {
+        "model.embed_tokens.weight": (vocabulary, width),
+        "model.norm.weight": (width,),
+    }
     for layer in (f"model.layers.{number}" for number in range(sizes["num_hidden_layers"])):
         attention = {"q": (queries, width), "k": (keys, width), "v": (keys, width), "o": (width, queries)}
         mlp = {"gate": (inner, width), "up": (inner, width), "down": (width, inner)}
@@ -119,7 +126,9 @@ def write(folder: Path, config: Mapping[str, object], tensors: Mapping[str, Tens
     return folder
 
 
-def write_sharded(folder: Path, config: Mapping[str, object], tensors: Mapping[str, Tensor]) -> dict[str, str]:
+def write_sharded(
+    folder: Path, config: Mapping[str, object], tensors: Mapping[str, Tensor]
+) -> dict[str, str]:
     """Writes a checkpoint folder with two shards and their index; returns the index's map."""
     write_config(folder, config)
     place = {name: f"model-{number % 2 + 1}-of-2.safetensors" for number, name in enumerate(tensors)}
@@ -147,13 +156,14 @@ def resid(loaded: LoadedModel, inputs: Inputs, plan: object = ()) -> Tensor:
     return torch.stack(list(trace.resid.values()))
 
 
-
 def _drawn(shapes: Mapping[str, tuple[int, ...]], seed: int, spread: float) -> dict[str, Tensor]:
     random = torch.Generator().manual_seed(seed)
     return {name: draw(name, shape, random, spread) for name, shape in shapes.items()}
 
 
-def _linear_shapes(linears: Mapping[str, tuple[int, int]], *, bias: bool = True) -> dict[str, tuple[int, ...]]:
+def _linear_shapes(
+    linears: Mapping[str, tuple[int, int]], *, bias: bool = True
+) -> dict[str, tuple[int, ...]]:
     shapes: dict[str, tuple[int, ...]] = {f"{name}.weight": shape for name, shape in linears.items()}
     return shapes | ({f"{name}.bias": shape[:1] for name, shape in linears.items()} if bias else {})
 

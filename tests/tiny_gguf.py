@@ -49,7 +49,9 @@ def metadata(config: Mapping[str, object]) -> dict[str, object]:
 def quantise(tensors: Mapping[str, Tensor], kind: Quantisation) -> dict[str, Tensor]:
     """The values that are left of the matrices after storing them as `kind`."""
     return {
-        name: tensor if tensor.ndim == 1 else torch.from_numpy(gguf.dequantize(_packed(tensor, kind), kind).copy())
+        name: tensor
+        if tensor.ndim == 1
+        else torch.from_numpy(gguf.dequantize(_packed(tensor, kind), kind).copy())
         for name, tensor in tensors.items()
     }
 
@@ -61,17 +63,19 @@ def write(
     kind: Quantisation = Quantisation.F32,
     **changed: object,
 ) -> Path:
-    """Writes one GGUF file; `changed` replaces or adds `llama.*` metadata, its dots written as two underscores."""
+    """Writes one GGUF file; `changed` replaces or adds `llama.*` metadata, with two underscores for a dot."""
     writer = gguf.GGUFWriter(file, "llama")
-    for key, value in (metadata(config) | {key.replace("__", "."): value for key, value in changed.items()}).items():
+    dotted = {key.replace("__", "."): value for key, value in changed.items()}
+    for key, value in (metadata(config) | dotted).items():
         _add(writer, f"llama.{key}", value)
     heads = {"q": config["num_attention_heads"], "k": config["num_key_value_heads"]}
     for name, tensor in tensors.items():
+        placed = tensor
         for projection, count in heads.items():
             if f".{projection}_proj." in name:
-                tensor = interleave(tensor, int(str(count)))
+                placed = interleave(tensor, int(str(count)))
         used = Quantisation.F32 if tensor.ndim == 1 else kind
-        writer.add_tensor(rename(name), _packed(tensor, used), raw_dtype=used)
+        writer.add_tensor(rename(name), _packed(placed, used), raw_dtype=used)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

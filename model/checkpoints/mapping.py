@@ -67,8 +67,7 @@ def fill(
         _ignore(source, name, ignored)
     state: dict[str, Tensor] = {}
     for row in rows:
-        tensor = source.tensor(row.source)
-        tensor = tensor if row.change is None else row.change(tensor)
+        tensor = _changed(row, source)
         for target in row.targets:
             _place(state, target, (row.source, tensor), source.origin, shapes)
     missing = sorted(shapes.keys() - state.keys())
@@ -77,6 +76,20 @@ def fill(
             f"{source.origin} fills no {missing[0]} ({len(missing)} parameters in all).", tensor=missing[0]
         )
     return state
+
+
+def _changed(row: Take, source: Source) -> Tensor:
+    tensor = source.tensor(row.source)
+    if row.change is None:
+        return tensor
+    try:
+        return row.change(tensor)
+    except RuntimeError as error:
+        raise CheckpointError(
+            f"{source.origin} gives {row.source} the shape {list(tensor.shape)}, "
+            "which its configuration does not allow.",
+            tensor=row.source,
+        ) from error
 
 
 def _rows(template: Take, layers: int) -> list[Take]:

@@ -1,4 +1,4 @@
-from dataclasses import MISSING, FrozenInstanceError, fields, is_dataclass
+from dataclasses import MISSING, FrozenInstanceError, fields, is_dataclass, replace
 
 import pytest
 
@@ -6,7 +6,9 @@ from model import config
 from model.config import Learned, NoPosition, Rope
 from tests import tiny
 
-TREE = [value for value in vars(config).values() if is_dataclass(value) and value.__module__ == config.__name__]
+TREE = [
+    value for value in vars(config).values() if is_dataclass(value) and value.__module__ == config.__name__
+]
 
 
 @pytest.mark.parametrize("kind", TREE, ids=lambda kind: kind.__name__)
@@ -25,6 +27,5 @@ def test_configurations_are_values(tmp_path_factory: pytest.TempPathFactory) -> 
 def test_a_stack_names_its_sites_and_its_longest_input(tmp_path_factory: pytest.TempPathFactory) -> None:
     stack = tiny.llama(tmp_path_factory.mktemp("llama") / "l").config.stack
     assert stack.sites == ("decoder.self.0", "decoder.self.1", "decoder.self.2")
-    assert stack.max_tokens == 48
-    assert [position.rows for position in (Learned(7),)] == [7]
-    assert [position.max_positions for position in (Rope(10.0, 9), NoPosition(8))] == [9, 8]
+    for position, longest in ((Learned(7), 7), (Rope(10.0, 9), 9), (NoPosition(8), 8)):
+        assert replace(stack, position=position).max_tokens == longest

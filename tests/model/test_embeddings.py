@@ -6,7 +6,9 @@ from model.inputs import Inputs
 
 
 def test_token_segment_and_position_are_added_and_normed() -> None:
-    built = Embeddings(EmbeddingConfig(9, 3, LayerNorm(0.1)), 6, Learned(8)).requires_grad_(requires_grad=False)
+    built = Embeddings(EmbeddingConfig(9, 3, LayerNorm(0.1)), 6, Learned(8)).requires_grad_(
+        requires_grad=False
+    )
     assert built.segments is not None
     assert built.positions is not None
     ids, segments = [4, 4, 7], [0, 2, 1]

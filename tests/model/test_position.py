@@ -24,7 +24,9 @@ def test_planes_turn_by_their_angles(base: float) -> None:
         for plane in range(K // 2):
             angle = position * base ** (-2 * plane / K)
             expected = complex(x[row, plane], x[row, plane + K // 2]) * cmath.exp(1j * angle)
-            assert complex(turned[row, plane], turned[row, plane + K // 2]) == pytest.approx(expected, abs=1e-12)
+            assert complex(turned[row, plane], turned[row, plane + K // 2]) == pytest.approx(
+                expected, abs=1e-12
+            )
 
 
 @given(st.integers(0, 200), st.integers(0, 200), st.integers(0, 50))

@@ -7,7 +7,12 @@ RULE = ScoreRule((1.0, 1.0), (Causal(), Causal()))
 
 
 def test_causes_are_kept_always_and_the_stream_on_request() -> None:
-    q, k, v, x = torch.randn(1, 2, 3, 4), torch.randn(1, 1, 3, 4), torch.randn(1, 1, 3, 4), torch.randn(1, 3, 8)
+    q, k, v, x = (
+        torch.randn(1, 2, 3, 4),
+        torch.randn(1, 1, 3, 4),
+        torch.randn(1, 1, 3, 4),
+        torch.randn(1, 3, 8),
+    )
     for record, kept in ((frozenset[str](), []), (frozenset({"resid"}), [("decoder", 2)])):
         recorder = Recorder(record)  # type: ignore[arg-type]
         recorder.keep_attention("decoder.self.2", q, k, v, RULE)

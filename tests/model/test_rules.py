@@ -36,7 +36,14 @@ def test_masks_have_words(rule: MaskRule, words: str) -> None:
 
 @pytest.mark.parametrize(
     ("scale", "words"),
-    [(32**-0.5, "1/√32"), (1 / math.sqrt(32), "1/√32"), (1 / 32, "1/32"), (1.0, "1"), (0.25, "0.25"), (-2.0, "-2")],
+    [
+        (32**-0.5, "1/√32"),
+        (1 / math.sqrt(32), "1/√32"),
+        (1 / 32, "1/32"),
+        (1.0, "1"),
+        (0.25, "0.25"),
+        (-2.0, "-2"),
+    ],
 )
 def test_scales_have_words(scale: float, words: str) -> None:
     assert scale_in_words(scale, 32) == words

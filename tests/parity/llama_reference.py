@@ -1,4 +1,4 @@
-"""LLaMA in plain fp64 NumPy, a loop for each head and row, from the papers; `transformers` casts to fp32 inside.
+"""LLaMA in plain fp64 NumPy, a loop a head and row, from the papers; `transformers` casts to fp32 inside.
 
 RMSNorm: Zhang and Sennrich 2019. Rotary positions: Su et al. 2021. Gated FFN: Shazeer 2020. Shared key heads:
 Ainslie et al. 2023.
@@ -13,13 +13,19 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
-def run(config: Mapping[str, object], tensors: Mapping[str, Array], ids: Sequence[int]) -> tuple[Array, Array]:
+def run(
+    config: Mapping[str, object], tensors: Mapping[str, Array], ids: Sequence[int]
+) -> tuple[Array, Array]:
     """The stream [L + 1, T, D] and the logits [T, V]."""
     eps, layers = float(str(config["rms_norm_eps"])), int(str(config["num_hidden_layers"]))
     x = tensors["model.embed_tokens.weight"][list(ids)]
     stream = [x]
     for layer in range(layers):
-        own = {name.split(".", 3)[3]: t for name, t in tensors.items() if name.startswith(f"model.layers.{layer}.")}
+        own = {
+            name.split(".", 3)[3]: t
+            for name, t in tensors.items()
+            if name.startswith(f"model.layers.{layer}.")
+        }
         x = x + attention(config, own, rms_norm(x, own["input_layernorm.weight"], eps))
         x = x + gated(own, rms_norm(x, own["post_attention_layernorm.weight"], eps))
         stream.append(x)
@@ -52,7 +58,10 @@ def attention(config: Mapping[str, object], tensors: Mapping[str, Array], x: Arr
     mixed = np.zeros((len(x), heads * width))
     base = float(str(config["rope_theta"]))
     for head in range(heads):
-        own, shared = slice(head * width, (head + 1) * width), slice(head // group * width, (head // group + 1) * width)
+        own, shared = (
+            slice(head * width, (head + 1) * width),
+            slice(head // group * width, (head // group + 1) * width),
+        )
         turned_k = np.stack([rotated(row, place, base) for place, row in enumerate(k[:, shared])])
         for query in range(len(x)):
             scores = turned_k[: query + 1] @ rotated(q[query, own], query, base) / math.sqrt(width)

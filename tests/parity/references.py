@@ -16,7 +16,7 @@ from model.trace import Trace
 
 @dataclass(frozen=True)
 class Run:
-    """The stream [L + 1, T, D], the last hidden state after any final norm, attention [L, H, T, S], logits."""
+    """The stream [L + 1, T, D], the last hidden state after a final norm, attention [L, H, T, S], logits."""
 
     stream: Tensor
     final: Tensor
@@ -51,7 +51,7 @@ def theirs(model: PreTrainedModel, ids: Sequence[int], **inputs: Tensor) -> Run:
     base = model.base_model
     blocks = base.encoder.layer if isinstance(model, BertPreTrainedModel) else base.layers
     leaving: list[Tensor] = []
-    hook = blocks[-1].register_forward_hook(lambda module, given, out: leaving.append(out))
+    hook = blocks[-1].register_forward_hook(lambda *call: leaving.append(call[-1]))
     out = model(torch.tensor([list(ids)]), output_hidden_states=True, output_attentions=True, **inputs)
     hook.remove()
     stream = torch.cat([*out.hidden_states[:-1], *leaving])
@@ -59,7 +59,9 @@ def theirs(model: PreTrainedModel, ids: Sequence[int], **inputs: Tensor) -> Run:
     return Run(stream, out.hidden_states[-1][0], torch.cat(out.attentions), logits)
 
 
-def ours(loaded: LoadedModel, ids: Sequence[int], plan: Plan = OWN, segments: Sequence[int] | None = None) -> Run:
+def ours(
+    loaded: LoadedModel, ids: Sequence[int], plan: Plan = OWN, segments: Sequence[int] | None = None
+) -> Run:
     """The same of our model."""
     positions = range(len(ids)) if loaded.config.head else ()
     inputs = Inputs.of(ids, segments)

@@ -82,7 +82,10 @@ REFUSED = {
         "rms_norm_eps": 10**400,
     },
 }
-NESTED = [{"rope_type": "default", "partial_rotary_factor": 0.5}, {"type": "default", "attention_factor": 2.0}]
+NESTED = [
+    {"rope_type": "default", "partial_rotary_factor": 0.5},
+    {"type": "default", "attention_factor": 2.0},
+]
 BASES: dict[str, tuple[dict[str, object], dict[str, Tensor]]] = {
     "bert": (tiny.BERT, tiny.bert_tensors()),
     "llama": (tiny.LLAMA, tiny.llama_tensors()),
@@ -113,7 +116,9 @@ def test_a_changed_shape_is_refused(tmp_path: Path, family: str, name: str, valu
 
 
 @pytest.mark.parametrize(("family", "name", "value"), _cases(REFUSED))
-def test_what_is_not_implemented_is_refused_by_name(tmp_path: Path, family: str, name: str, value: object) -> None:
+def test_what_is_not_implemented_is_refused_by_name(
+    tmp_path: Path, family: str, name: str, value: object
+) -> None:
     with pytest.raises(AtlasError) as caught:
         _run(tmp_path, family, **{name: value})
     words = {"head_dim": "head width", "num_key_value_heads": "key heads", "num_hidden_layers": name}
@@ -140,7 +145,9 @@ def test_no_attribute_that_is_read_was_forgotten_here(
 ) -> None:
     read: set[str] = set()
     take = Attributes._take
-    monkeypatch.setattr(Attributes, "_take", lambda self, name, default: read.add(name) or take(self, name, default))
+    monkeypatch.setattr(
+        Attributes, "_take", lambda self, name, default: read.add(name) or take(self, name, default)
+    )
     _run(tmp_path, family)
     tested = {*SHAPES[family], *MEANINGS[family], *REFUSED[family], "max_position_embeddings"}
     assert read <= tested

@@ -46,7 +46,8 @@ def _next(loaded: LoadedModel, text: str, count: int) -> list[tuple[str, float]]
     best = trace.logits[0].softmax(-1).topk(count)
     assert loaded.encoder is not None
     return [
-        (loaded.encoder.label(index), p) for index, p in zip(best.indices.tolist(), best.values.tolist(), strict=True)
+        (loaded.encoder.label(index), p)
+        for index, p in zip(best.indices.tolist(), best.values.tolist(), strict=True)
     ]
 
 
@@ -62,7 +63,9 @@ def test_smollm2_makes_the_verb_agree(smollm2: LoadedModel) -> None:
 
 
 @pytest.mark.parametrize(("name", "heads"), [("minilm", 6 * 12), ("smollm2", 30 * 9)])
-def test_every_row_of_every_head_is_a_distribution(name: str, heads: int, request: pytest.FixtureRequest) -> None:
+def test_every_row_of_every_head_is_a_distribution(
+    name: str, heads: int, request: pytest.FixtureRequest
+) -> None:
     loaded = request.getfixturevalue(name)
     weights = ours(loaded, _ids(loaded, SENTENCE)).attention.flatten(0, 1)
     assert len(weights) == heads
@@ -71,7 +74,8 @@ def test_every_row_of_every_head_is_a_distribution(name: str, heads: int, reques
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "similarity"), [(CAT, KITTEN, 0.64), (STOCK, SHARES, 0.63), (CAT, STOCK, 0.09), (RIVER, MONEY, 0.41)]
+    ("a", "b", "similarity"),
+    [(CAT, KITTEN, 0.64), (STOCK, SHARES, 0.63), (CAT, STOCK, 0.09), (RIVER, MONEY, 0.41)],
 )
 def test_minilm_places_sentences(
     weights: Weights, minilm: LoadedModel, a: str, b: str, similarity: float
@@ -86,7 +90,9 @@ def test_minilm_places_sentences(
 
 
 def test_minilm_agrees_layer_by_layer(weights: Weights, minilm: LoadedModel) -> None:
-    reference = BertModel.from_pretrained(weights("minilm"), attn_implementation="eager", local_files_only=True)
+    reference = BertModel.from_pretrained(
+        weights("minilm"), attn_implementation="eager", local_files_only=True
+    )
     ids = _ids(minilm, SENTENCE)
     ours(minilm, ids).assert_near(theirs(reference.eval(), ids), 1e-5)
 
@@ -100,7 +106,11 @@ def _llama_of(file: Path) -> LlamaForCausalLM:
     """The GGUF file in `transformers`' LLaMA, read here without any code of ours."""
     reader = gguf.GGUFReader(file)
     config = LlamaConfig(
-        **{name: reader.fields[f"llama.{key}"].contents() for key, name in tiny_gguf.METADATA.items() if key in _STATED},
+        **{
+            name: reader.fields[f"llama.{key}"].contents()
+            for key, name in tiny_gguf.METADATA.items()
+            if key in _STATED
+        },
         rms_norm_eps=reader.fields["llama.attention.layer_norm_rms_epsilon"].contents(),
         rope_theta=reader.fields["llama.rope.freq_base"].contents(),
         tie_word_embeddings=True,

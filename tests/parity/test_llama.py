@@ -18,7 +18,12 @@ VARIANTS: dict[str, dict[str, object]] = {
     "multi-query, untied": {"num_key_value_heads": 1, "tie_word_embeddings": False, "hidden_act": "silu"},
     "multi-head, no bias": {"num_key_value_heads": 6, "attention_bias": False, "mlp_bias": False},
     "odd heads, only mlp bias": {"num_attention_heads": 3, "num_key_value_heads": 1, "attention_bias": False},
-    "narrow heads, only attention bias": {"num_attention_heads": 5, "num_key_value_heads": 5, "head_dim": 6, "mlp_bias": False},
+    "narrow heads, only attention bias": {
+        "num_attention_heads": 5,
+        "num_key_value_heads": 5,
+        "head_dim": 6,
+        "mlp_bias": False,
+    },
 }
 
 

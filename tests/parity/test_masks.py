@@ -15,7 +15,7 @@ TOKENS = 17
 Sees = Callable[[int, int], bool]
 ODD = [[(i * 5 + j * 3) % 4 == 0 or i == j for j in range(TOKENS)] for i in range(TOKENS)]
 RULES: dict[str, tuple[list[dict[str, object]], Sees]] = {
-    "bidirectional": ([{"kind": "set_mask", "rule": {"name": "bidirectional"}}], lambda i, j: True),
+    "bidirectional": ([{"kind": "set_mask", "rule": {"name": "bidirectional"}}], lambda *_: True),
     "causal": ([{"kind": "set_mask", "rule": {"name": "causal"}}], lambda i, j: j <= i),
     "anticausal": ([{"kind": "set_mask", "rule": {"name": "anticausal"}}], lambda i, j: j >= i),
     "window": (
@@ -60,7 +60,9 @@ def test_every_layer_agrees_under(pair, name: str) -> None:
 def test_heads_may_have_masks_and_pairs_of_their_own(pair) -> None:
     mine, reference = pair
     heads = mine.config.stack.attention.heads
-    table = torch.stack([_added(RULES["anticausal" if head in (1, 3) else "window"][1]) for head in range(heads)])
+    table = torch.stack(
+        [_added(RULES["anticausal" if head in (1, 3) else "window"][1]) for head in range(heads)]
+    )
     table[2, 9, 8] = -torch.inf
     rest = [head for head in range(heads) if head not in (1, 3)]
     steps = [
