@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
@@ -82,6 +82,7 @@ STEPS = st.one_of(
 )
 
 
+@settings(max_examples=40)
 @given(st.integers(0, TOKENS - 1), st.integers(0, TOKENS - 1), st.integers(0, 4))
 def test_a_blocked_pair_is_closed_and_its_row_shares_it_out(
     bert: LoadedModel, query: int, key: int, head: int

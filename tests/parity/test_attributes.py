@@ -153,6 +153,31 @@ def test_no_attribute_that_is_read_was_forgotten_here(
     assert read <= tested
 
 
+STATED = {
+    "bert": {
+        "position_embedding_type": "absolute",
+        "is_decoder": False,
+        "is_encoder_decoder": False,
+        "add_cross_attention": False,
+        "pruned_heads": {},
+        "tie_word_embeddings": True,
+        "hidden_dropout_prob": 0.1,
+        "pooler_type": "first_token_transform",
+    },
+    "llama": {
+        "pretraining_tp": 1,
+        "rope_interleaved": False,
+        "attention_dropout": 0.1,
+        "is_llama_config": True,
+    },
+}
+
+
+@pytest.mark.parametrize("family", ["bert", "llama"])
+def test_a_stated_default_changes_nothing(tmp_path: Path, family: str) -> None:
+    assert torch.equal(_run(tmp_path, family, **STATED[family]), _run(tmp_path, family))
+
+
 @pytest.mark.parametrize("family", ["bert", "llama"])
 def test_a_null_means_the_default(tmp_path: Path, family: str) -> None:
     assert torch.equal(_run(tmp_path, family, sliding_window=None), _run(tmp_path, family))

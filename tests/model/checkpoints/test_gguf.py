@@ -1,9 +1,11 @@
 import contextlib
+import struct
 from pathlib import Path
 
 import pytest
 import torch
 from gguf import GGMLQuantizationType as Kind
+from gguf import GGUFValueType
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -84,7 +86,7 @@ def test_a_file_without_tokenizer_runs_ids_and_says_so(tmp_path: Path) -> None:
         ({"attention__head_count": 3}, "attention.head_count"),
         ({"attention__head_count_kv": 3}, "key heads"),
         ({"vocab_size": 90}, "vocab_size"),
-        ({"block_count": 2**20}, "1048576 layers"),
+        ({"block_count": 3000}, "3000 layers"),
         ({"attention__layer_norm_rms_epsilon": -1.0}, "layer_norm_rms_epsilon"),
         ({"embedding_length": "wide"}, "embedding_length"),
         ({"no_such_thing": True}, "no_such_thing"),
@@ -147,6 +149,15 @@ def test_what_is_no_gguf_is_refused(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "model.gguf"
     file.write_bytes(content)
     with pytest.raises(CheckpointError, match=r"model\.gguf is not a readable GGUF file"):
+        GGUF(file)
+
+
+def test_a_count_that_the_file_cannot_hold_is_refused_at_once(tmp_path: Path) -> None:
+    key = struct.pack("<Q1sI", 1, b"a", GGUFValueType.ARRAY)
+    array = struct.pack("<IQ", GGUFValueType.UINT8, 1000) + b"\1" * 10
+    file = tmp_path / "model.gguf"
+    file.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + key + array)
+    with pytest.raises(CheckpointError, match=r"it ends after \d+ bytes"):
         GGUF(file)
 
 
