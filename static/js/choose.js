@@ -100,7 +100,7 @@ export function promising(overview, tokens) {
  * @param {import('./types.js').Tensor} tile float32 [rows, cols], exact
  * @param {number} row0
  * @param {number} col0
- * @param {Token[]} tokens
+ * @param {Token[]} tokens when empty, no pair is preferred for what it tells
  * @returns {{query: number, key: number}} the heaviest telling pair, or the heaviest of all where none tells
  */
 export function heaviest(tile, row0, col0, tokens) {
@@ -109,7 +109,7 @@ export function heaviest(tile, row0, col0, tokens) {
   for (let r = 0; r < rows; r += 1) {
     for (let c = 0; c < cols; c += 1) {
       const weight = tile.data[r * cols + c];
-      const tells = telling(tokens, row0 + r, col0 + c);
+      const tells = tokens.length > 0 && telling(tokens, row0 + r, col0 + c);
       if ((tells && !best.tells) || (tells === best.tells && weight > best.weight)) {
         best = { query: row0 + r, key: col0 + c, weight, tells };
       }

@@ -184,8 +184,9 @@ export class TraceData {
       if (link) return { query: link.query, key: link.key };
       return heaviest({ data: matrix.data, shape: [matrix.rows, matrix.cols], dtype: '<f4' }, matrix.rowRange[0], matrix.colRange[0], this.tokens);
     }
+    // a pooled cell may be bright for a pair that tells nothing: its queries are looked at over all keys
     const { queries, keys } = this.sites[ref.layer];
-    return this.heaviestIn(ref, covered(queries, matrix.rows, link?.query ?? 0), covered(keys, matrix.cols, link?.key ?? 0), signal);
+    return this.heaviestIn(ref, covered(queries, matrix.rows, link?.query ?? 0), [0, keys], signal, this.tokens);
   }
 
   /**
@@ -193,12 +194,13 @@ export class TraceData {
    * @param {Range} rows
    * @param {Range} cols
    * @param {AbortSignal} signal
-   * @returns {Promise<{query: number, key: number}>} the pair that a pooled cell stands for
+   * @param {import('./types.js').Token[]} [tokens] given, a pair of different words goes before a heavier one
+   * @returns {Promise<{query: number, key: number}>} the pair that stands for so many cells
    */
-  async heaviestIn(ref, rows, cols, signal) {
+  async heaviestIn(ref, rows, cols, signal, tokens = []) {
     if (rows[1] - rows[0] === 1 && cols[1] - cols[0] === 1) return { query: rows[0], key: cols[0] };
     const most = Math.max(rows[1] - rows[0], cols[1] - cols[0]);
     const { tensor } = await this.trace.npy(this.path(ref, { rows, cols }, most), signal);
-    return heaviest(tensor, rows[0], cols[0], this.tokens);
+    return heaviest(tensor, rows[0], cols[0], tokens);
   }
 }

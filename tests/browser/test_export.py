@@ -3,7 +3,7 @@
 import csv
 import io
 from pathlib import Path
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
@@ -35,8 +35,7 @@ def test_the_csv_holds_the_weights_and_no_formula(atlas: Atlas) -> None:
 def test_the_svg_is_well_formed_and_labelled(atlas: Atlas) -> None:
     atlas.run("a < b & <i>c</i>")
     texts = [
-        "".join(node.itertext())
-        for node in ElementTree.fromstring(export(atlas, "picture", "Matrix as SVG")).iter()
+        "".join(node.itertext()) for node in ET.fromstring(export(atlas, "picture", "Matrix as SVG")).iter()
     ]
     for token in ("<", "&", "i"):
         assert token in texts

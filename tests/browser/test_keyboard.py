@@ -6,7 +6,15 @@ from tests.browser.atlas import Atlas
 
 pytestmark = [pytest.mark.browser, pytest.mark.weights]
 
-FOCUSED = "document.activeElement.dataset.tab ?? document.activeElement.dataset.testid ?? document.activeElement.textContent"
+FOCUSED = """() => {
+  const { dataset, textContent } = document.activeElement;
+  return dataset.tab ?? dataset.testid ?? textContent;
+}"""
+NAMELESS = """() => {
+  const named = (node) => node.getAttribute('aria-label') || node.labels?.length || node.textContent.trim();
+  return [...document.querySelectorAll('button, input, select, textarea, [role=application]')]
+    .filter((node) => node.offsetParent && !named(node)).map((node) => node.outerHTML.slice(0, 120));
+}"""
 MOST_TABS = 60
 
 
@@ -54,9 +62,4 @@ def test_a_mask_can_be_chosen_with_arrow_keys(atlas: Atlas) -> None:
 
 def test_every_control_has_a_name(atlas: Atlas) -> None:
     atlas.preset("minilm: own against causal")
-    nameless = atlas.page.evaluate(
-        """() => [...document.querySelectorAll('button, input, select, textarea, [role=application]')]
-          .filter((node) => node.offsetParent && !(node.getAttribute('aria-label') || node.labels?.length || node.textContent.trim()))
-          .map((node) => node.outerHTML.slice(0, 120))"""
-    )
-    assert nameless == []
+    assert atlas.page.evaluate(NAMELESS) == []

@@ -120,6 +120,8 @@ export class Column {
     this.part('.overview').dataset.figures = 'awaited';
     this.strip.render(data.tokens, text);
     this.reading.render(data.tokens, text);
+    // a short text is set large enough to fill its place, and to be read across a room
+    this.part('.reading').style.setProperty('--size', `${14 / Math.sqrt(data.tokens.length)}rem`);
     this.part('.hint').textContent = matchMedia('(any-pointer: coarse)').matches ? TOUCH.query : HINT;
     showReadout(this.part('.readout'), data.answer.readout, data.tokens);
   }
