@@ -4,6 +4,8 @@ import gzip
 import importlib.metadata
 import importlib.util
 import os
+import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,17 @@ class OurFiles(StaticFiles):
         answer = super().file_response(*args, **kwargs)
         answer.headers["Cache-Control"] = "no-cache"
         return answer
+
+
+@cache
+def plotly_style_ids() -> tuple[str, ...]:
+    """Ids of the style elements that Plotly adds as it loads, which the Content-Security-Policy forbids.
+
+    It adds none where an element with the id is there already, so a page names them. They are hashes of their
+    content, and so differ from one version to the next.
+    """
+    script = (_package_folder("plotly") / "package_data" / "plotly.min.js").read_text("utf-8")
+    return tuple(dict.fromkeys(re.findall(r'getElementById\("([0-9a-f]{64})"\)', script)))
 
 
 class Plotly:

@@ -9,7 +9,7 @@ from fastapi.templating import Jinja2Templates
 from starlette.responses import Response
 
 from app import __version__
-from app.assets import PLOTLY_URL
+from app.assets import PLOTLY_URL, plotly_style_ids
 from app.paths import STATIC, TEMPLATES
 
 TEMPLATE_ENGINE = Jinja2Templates(directory=TEMPLATES)
@@ -21,6 +21,7 @@ def page(request: Request, name: str, status: int = HTTPStatus.OK, **context: ob
         "asset_version": asset_version(),
         "plotly_url": PLOTLY_URL,
         "modules": modules(),
+        "plotly_style_ids": plotly_style_ids(),
         "version": __version__,
     }
     answer = TEMPLATE_ENGINE.TemplateResponse(request, name, {**known, **context}, status_code=status)

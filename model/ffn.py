@@ -22,7 +22,7 @@ ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
 
 # Positions expanded at once on a CPU. Each position is independent, so this bounds the widest temporary of a
 # long forward and keeps it in the cache.
-POSITIONS = 256
+POSITIONS = 128
 
 
 class FeedForward(nn.Module):

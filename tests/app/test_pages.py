@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from app import pages
-from app.assets import PLOTLY_URL, PLOTLY_VERSION, Plotly
+from app.assets import PLOTLY_URL, PLOTLY_VERSION, Plotly, plotly_style_ids
 from app.paths import STATIC, TEMPLATES
 from tests.serving import app_of, serving
 
@@ -93,7 +93,9 @@ def test_templates_escape_what_they_are_given(name):
                 "method": hostile,
                 "path": hostile,
                 "summary": hostile,
-                "parameters": [{"name": hostile, "in": hostile, "default": hostile, "description": hostile}],
+                "parameters": [
+                    {"name": hostile, "in": hostile, "schema": {"default": hostile}, "description": hostile}
+                ],
             }
         ],
     }
@@ -205,3 +207,11 @@ def test_large_answers_are_compressed_where_the_client_takes_it(client):
     assert (
         "content-encoding" not in client.get("/openapi.json", headers={"accept-encoding": "identity"}).headers
     )
+
+
+def test_a_page_names_the_styles_that_plotly_would_add(models):
+    ids = plotly_style_ids()
+    assert ids
+    with serving(models) as client:
+        page = client.get("/").text
+    assert all(f'id="{style}"' in page for style in ids)
