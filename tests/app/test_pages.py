@@ -93,9 +93,7 @@ def test_templates_escape_what_they_are_given(name):
                 "method": hostile,
                 "path": hostile,
                 "summary": hostile,
-                "parameters": [
-                    {"name": hostile, "in": hostile, "schema": {"default": hostile}, "description": hostile}
-                ],
+                "parameters": [{"name": hostile, "in": hostile, "default": hostile, "description": hostile}],
             }
         ],
     }
