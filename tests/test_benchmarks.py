@@ -28,6 +28,7 @@ def picture(tokens: int = 128, **changed: object) -> Picture:
     fields = {
         "model": "minilm", "tokens": tokens, "complete": (120.0, 130.0, 140.0), "first": (80.0,),
         "forward": (30.0,), "wire": 200_000, "unpacked": 400_000, "renderer": 300_000_000,
+        "renderer_later": 350_000_000,
         "choices": (40.0,), "hovers": (4.0,),
     }  # fmt: skip
     return Picture(**{**fields, **changed})  # type: ignore[arg-type]

@@ -1,0 +1,1 @@
+"""Measures Attention Atlas beside `transformers` and BertViz in one run: `make bench`."""

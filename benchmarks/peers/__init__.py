@@ -1,0 +1,1 @@
+"""What Attention Atlas is measured against."""

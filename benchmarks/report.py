@@ -1,0 +1,190 @@
+"""A run as Markdown: a table for each kind of measurement, then the figures to reach."""
+
+from collections.abc import Iterator
+from itertools import groupby
+from statistics import median
+
+from benchmarks.results import BertViz, Results
+from benchmarks.spreads import line, spread
+from benchmarks.tables import size, table, time, with_quartiles
+from benchmarks.verdicts import verdicts
+
+FORWARD = """\
+Median times in milliseconds. Ours is the forward with all that the page is computed from recorded; beside
+it `transformers` runs its fused (sdpa) forward on the same weights in the same process, in the order a b b
+a … Both compute the logits of the last position alone (smollm2) or none (minilm). The ratio is the median
+over pairs, its quartiles in brackets. For information: the eager forward with `output_attentions`, which
+other viewers need."""
+MEMORY = """\
+Resident memory in KB (1000 bytes) a token that one run adds, at its peak and after it while the result is
+kept; each number from a fresh process that has loaded the model, touched every weight and run the same
+length once. glibc is told to map blocks from 64 KiB on their own, so that memory counts only while it is in
+use. The slope is that of the least-squares line of the peak over the lengths; off the line is the largest
+distance from it, relative to the mean."""
+PICTURES = """\
+From pasting a text that the server has not seen to all heads, the chosen head and its numbers painted, in
+Chromium, server and Plotly loaded; medians. The forward is that of these very runs, as the server timed it.
+BertViz: making the page from attention that is already there + opening it until its last line is painted;
+its forward is not counted."""
+SIZES = """\
+For one text: bytes received on the wire, later requests for figures included, beside the size of BertViz's
+page; and the peak of the renderer's resident memory, ours after the runs and after a dozen other heads."""
+QUICK = """\
+Another head: from the click to matrix, mask and numbers painted (two frames of it, 33 ms, are the floor).
+Hover: script, style and layout of one move over the matrix."""
+OPENINGS = """\
+From opening the address to overview and matrix painted and heads that can be chosen; Plotly comes after
+that. The server is warm."""
+STARTS = """\
+Seconds from the start of the process, both models loaded as `make run` does it, their files in the system's
+cache."""
+
+_WAYS = {"ours": "trace", "resid": "trace with resid", "eager": "transformers, eager with weights"}
+
+
+def report(results: Results) -> str:
+    """The whole run."""
+    return "\n\n".join([_head(results), *_sections(results), *_missing(results)]) + "\n"
+
+
+def _head(results: Results) -> str:
+    where = f"Measured {results.date} ({results.effort}) on {results.machine.words}."
+    if not results.busy:
+        return where
+    busy = f"{median(results.busy):.1f} cores (at most {max(results.busy):.1f})"
+    return f"{where} Just before the measurements other programs used {busy}."
+
+
+def _sections(results: Results) -> Iterator[str]:
+    parts = (
+        ("Forward and recording", FORWARD, results.forward, _forward),
+        ("Memory of a trace", MEMORY, results.memory, _memory),
+        ("Paste to picture", PICTURES, results.pictures, _pictures),
+        ("Bytes and browser memory", SIZES, results.pictures, _sizes),
+        ("Another head, hover", QUICK, results.pictures, _quick),
+        ("Opening the page", OPENINGS, results.openings, _openings),
+        ("Cold start", STARTS, results.starts, _starts),
+    )
+    for title, words, rows, draw in parts:
+        if rows:
+            yield f"## {title}\n\n{words}\n\n{draw(results)}"
+    yield f"## Figures to reach\n\n{_verdicts(results)}"
+
+
+def _missing(results: Results) -> Iterator[str]:
+    stuck = {f"bertviz {row.model} {row.tokens}": row.problem for row in results.bertviz if row.problem}
+    found = results.missing | stuck
+    if found:
+        yield "## Not measured\n\n" + "\n".join(f"- {part}: {why}" for part, why in found.items())
+
+
+def _forward(results: Results) -> str:
+    rows = [
+        (
+            row.model,
+            str(row.tokens),
+            f"{median(row.ours):.1f}",
+            f"{median(row.fused):.1f}",
+            with_quartiles(spread([a / b for a, b in zip(row.ours, row.fused, strict=True)])),
+            f"{row.eager:.1f}",
+        )
+        for row in results.forward
+    ]
+    return table(("model", "N", "ours", "fused", "ratio", "eager"), rows)
+
+
+def _memory(results: Results) -> str:
+    rows = []
+    for (model, way), group in groupby(results.memory, key=lambda row: (row.model, row.way)):
+        found = list(group)
+        fit = line([row.tokens for row in found], [row.peak for row in found])
+        lengths = ", ".join(str(row.tokens) for row in found)
+        peaks = ", ".join(f"{row.peak / row.tokens / 1e3:.0f}" for row in found)
+        held = ", ".join(f"{row.held / row.tokens / 1e3:.0f}" for row in found)
+        line_is = f"{fit.slope / 1e3:.0f}", f"{fit.residual:.1%}"
+        rows.append((model, _WAYS[way], lengths, peaks, held, *line_is))
+    return table(("model", "run", "N", "peak", "held", "slope", "off the line"), rows)
+
+
+def _pictures(results: Results) -> str:
+    rows = []
+    for row in results.pictures:
+        ours = median(row.complete)
+        times = [time(median(row.forward)), time(median(row.first)), time(ours)]
+        rows.append(
+            (row.model, str(row.tokens), *times, *_beside(results.bertviz_at(row.model, row.tokens), ours))
+        )
+    return table(("model", "N", "forward", "first thumbnails", "complete", "BertViz", "BertViz ÷ ours"), rows)
+
+
+def _beside(theirs: BertViz | None, ours: float) -> tuple[str, str]:
+    if theirs is None:
+        return "–", "–"
+    page, painted = median(theirs.page), median(theirs.painted)
+    return f"{time(page)} + {time(painted)}", f"{(page + painted) / ours:.0f} ×"
+
+
+def _sizes(results: Results) -> str:
+    rows = []
+    for row in results.pictures:
+        theirs = results.bertviz_at(row.model, row.tokens)
+        peer = ("–", "–") if theirs is None else (size(theirs.bytes), size(theirs.renderer))
+        ours = size(row.wire), size(row.unpacked), size(row.renderer), size(row.renderer_later)
+        rows.append((row.model, str(row.tokens), *ours, *peer))
+    header = (
+        "model",
+        "N",
+        "on the wire",
+        "unpacked",
+        "renderer",
+        "later",
+        "BertViz's page",
+        "BertViz's renderer",
+    )
+    return table(header, rows)
+
+
+def _quick(results: Results) -> str:
+    rows = [
+        (
+            row.model,
+            str(row.tokens),
+            with_quartiles(spread(row.choices), 0),
+            with_quartiles(spread(row.hovers), 1),
+        )
+        for row in results.pictures
+    ]
+    return table(("model", "N", "another head, ms", "hover, ms"), rows)
+
+
+def _openings(results: Results) -> str:
+    rows = [
+        (
+            cache,
+            with_quartiles(spread([getattr(row, cache) for row in results.openings]), 0),
+            with_quartiles(spread([getattr(row, f"{cache}_complete") for row in results.openings]), 0),
+            size(median(getattr(row, f"{cache}_bytes") for row in results.openings)),
+        )
+        for cache in ("cold", "warm")
+    ]
+    return table(("browser cache", "first picture, ms", "with Plotly, ms", "bytes"), rows)
+
+
+def _starts(results: Results) -> str:
+    names = ("healthz", "minilm", "smollm2")
+    row = [with_quartiles(spread([getattr(start, name) for start in results.starts])) for name in names]
+    return table(("/healthz", "minilm's first answer", "smollm2's first answer"), [row])
+
+
+def _verdicts(results: Results) -> str:
+    rows = [
+        (
+            str(verdict.figure),
+            verdict.what,
+            verdict.wanted,
+            verdict.measured,
+            "yes" if verdict.reached else "NO",
+        )
+        for verdict in verdicts(results)
+    ]
+    return table(("figure", "what", "wanted", "measured", "reached"), rows)
