@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from model.config import Activation, FeedForwardConfig
+from model.recorder import Tap
 
 
 def _gelu_tanh(x: Tensor) -> Tensor:
@@ -22,7 +23,7 @@ ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
 
 # Positions expanded at once on a CPU. Each position is independent, so this bounds the widest temporary of a
 # long forward and keeps it in the cache.
-POSITIONS = 128
+POSITIONS = 256
 
 
 class FeedForward(nn.Module):
@@ -35,18 +36,24 @@ class FeedForward(nn.Module):
         self.gate = nn.Linear(width, config.width, bias=config.bias) if config.gated else None
         self.down = nn.Linear(config.width, width, bias=config.bias)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, tap: Tap | None = None) -> Tensor:
         """Maps x [B, T, D] to [B, T, D]."""
+        recording = tap is not None and (tap.wants("ffn_pre") or tap.wants("ffn_act"))
+        if x.device.type != "cpu" or x.requires_grad or recording:
+            return self._positions(x, tap)  # [B, T, D]
         out = torch.empty_like(x)  # [B, T, D]
         for start in range(0, x.shape[1], POSITIONS):
-            part = slice(start, start + POSITIONS)
-            out[:, part] = self._positions(x[:, part])
+            out[:, start : start + POSITIONS] = self._positions(x[:, start : start + POSITIONS])
         return out
 
-    def _positions(self, x: Tensor) -> Tensor:
-        if self.gate is None:
-            hidden = self.activation(self.up(x))  # [B, T, F]
-        else:
-            hidden = self.activation(self.gate(x)) * self.up(x)  # [B, T, F]
+    def _positions(self, x: Tensor, tap: Tap | None = None) -> Tensor:
+        hidden: Tensor = self.up(x) if self.gate is None else self.gate(x)  # [B, T, F]
+        if tap is not None:
+            tap.keep("ffn_pre", hidden)
+        hidden = self.activation(hidden)
+        if self.gate is not None:
+            hidden = hidden * self.up(x)
+        if tap is not None:
+            tap.keep("ffn_act", hidden)
         out: Tensor = self.down(hidden)  # [B, T, D]
         return out

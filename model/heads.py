@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from model.config import HeadConfig
 from model.ffn import ACTIVATIONS
 from model.norms import build_norm
+from model.scores import soft_cap
 
 
 class TokenHead(nn.Module):
@@ -13,20 +14,24 @@ class TokenHead(nn.Module):
 
     def __init__(self, width: int, vocabulary: int, config: HeadConfig) -> None:
         super().__init__()
-        self.projection = nn.Linear(width, vocabulary, bias=config.bias)
+        own = config.width or width
+        self.softcap, self.scale = config.softcap, config.scale
+        self.projection = nn.Linear(own, vocabulary, bias=config.bias)
         self.activation = None
         if config.transform is not None:
             activation, norm = config.transform
-            self.dense = nn.Linear(width, width)
+            self.dense = nn.Linear(width, own)
             self.activation = ACTIVATIONS[activation]
-            self.norm = build_norm(norm, width)
+            self.norm = build_norm(norm, own)
 
     def forward(self, x: Tensor) -> Tensor:
         """Maps x [B, T, D] to logits [B, T, V]."""
+        if self.scale is not None:
+            x = x * self.scale
         if self.activation is not None:
             x = self.norm(self.activation(self.dense(x)))  # [B, T, D]
         logits: Tensor = self.projection(x)  # [B, T, V]
-        return logits
+        return logits if self.softcap is None else soft_cap(logits, self.softcap)
 
 
 def sentence_vector(final: Tensor) -> Tensor:

@@ -9,11 +9,17 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Inputs:
-    """A batch of token ids [B, T], their segments [B, T] or None, and `real` [B, T], False at padding."""
+    """A batch of token ids [B, T], their segments [B, T] or None, and `real` [B, T], False at padding.
+
+    An encoder–decoder model's ids are the target's; its encoder reads `source`, or `mel` [B, M, 2S] for
+    speech.
+    """
 
     ids: Tensor
     segments: Tensor | None = None
     real: Tensor | None = None
+    source: "Inputs | None" = None
+    mel: Tensor | None = None
 
     @classmethod
     def of(
@@ -27,6 +33,13 @@ class Inputs:
     def tokens(self) -> int:
         """Length T of the sequences."""
         return self.ids.shape[1]
+
+    @property
+    def source_tokens(self) -> int:
+        """Length S of what the encoder makes of its input, 0 where there is none."""
+        if self.mel is not None:
+            return self.mel.shape[2] // 2
+        return 0 if self.source is None else self.source.tokens
 
     @property
     def positions(self) -> Tensor:

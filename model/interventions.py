@@ -1,20 +1,23 @@
 """Interventions: values that say what to change in a run.
 
-The model is never touched; a `Plan` is passed to the run.
+The model is never touched: a `Plan` of them is passed to the run (see `plan.py`).
 """
 
 import fnmatch
-import json
 from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt
 
-from model.config import StackConfig
+from model.config import Sites, layer_of
 from model.errors import PlanError
-from model.rules import AllOf, Blocked, Custom, MaskRule, Prefix, ScoreRule, StructuralRule, mask_in_words
+from model.rules import StructuralRule, mask_in_words
 
 ScaleRule = Literal["own", "none", "inv_sqrt", "inv"]
+PositionMode = Literal["own", "off", "shuffle", "reverse", "shift"]
+Sublayer = Literal["attention", "cross", "ffn"]
+Index = Annotated[StrictInt, Field(ge=0)]
+Cell = tuple[str, int]
 
 
 class Intervention(BaseModel):
@@ -25,21 +28,39 @@ class Intervention(BaseModel):
     sites: str | None = None
     heads: tuple[StrictInt, ...] | None = None
 
-    def targets(self, stack: StackConfig) -> list[tuple[str, int]]:
-        """The (site, head) pairs this applies to in `stack`. Raises PlanError where there is none."""
-        sites = [site for site in stack.sites if self.sites is None or fnmatch.fnmatchcase(site, self.sites)]
-        if not sites:
-            raise PlanError(
-                f"No attention site is called “{self.sites}”: this model has {_span(stack.sites)}."
-            )
-        count = stack.attention.heads
-        heads = range(count) if self.heads is None else self.heads
-        for head in heads:
-            if head not in range(count):
+    def found_sites(self, model: Sites) -> list[str]:
+        """The sites it is for. Raises PlanError where there is none, or where it does not say which kind."""
+        if self.sites is None:
+            kinds = dict.fromkeys(site.rpartition(".")[0] for site in model.sites)
+            if len(kinds) > 1:
                 raise PlanError(
-                    f"There is no head {head}: this model's layers have heads 0 to {count - 1}.", head=head
+                    f"This model has several kinds of attention, so the plan must say which sites it is for: "
+                    f"{', '.join(f'{kind}.*' for kind in kinds)}."
                 )
-        return [(site, head) for site in sites for head in dict.fromkeys(heads)]
+        found = [site for site in model.sites if self.sites is None or fnmatch.fnmatchcase(site, self.sites)]
+        if not found:
+            raise PlanError(
+                f"No attention site is called “{self.sites}”: this model has {_span(model.sites)}."
+            )
+        return found
+
+    def targets(self, model: Sites) -> list[Cell]:
+        """The (site, head) pairs it is for. Raises PlanError as `found_sites`, or for a head there is not."""
+        sites = self.found_sites(model)
+        for site in sites:
+            count = model.attention_of(site).heads
+            for head in self.heads or ():
+                if head not in range(count):
+                    raise PlanError(
+                        f"There is no head {head}: this model's layers have heads 0 to {count - 1}.",
+                        head=head,
+                    )
+        every = {site: range(model.attention_of(site).heads) for site in sites}
+        return [
+            (site, head)
+            for site in sites
+            for head in (every[site] if self.heads is None else dict.fromkeys(self.heads))
+        ]
 
     def where(self) -> str:
         """The restriction in words, with a leading space, or nothing."""
@@ -63,8 +84,8 @@ class Block(Intervention):
     """Closes one query–key pair: its weight becomes 0, the others of the row share it out."""
 
     kind: Literal["block"]
-    query: Annotated[StrictInt, Field(ge=0)]
-    key: Annotated[StrictInt, Field(ge=0)]
+    query: Index
+    key: Index
 
     @property
     def sets(self) -> str:
@@ -90,11 +111,11 @@ class SetScale(Intervention):
         name = names[self.rule]
         return name + ("" if self.times == 1 else f" × {self.times:g}") + self.where()
 
-    def scale(self, stack: StackConfig) -> float:
-        """The scale this sets on a head of `stack`."""
-        width = stack.attention.head_width
+    def scale(self, model: Sites, site: str) -> float:
+        """The scale this sets at a site."""
+        width = model.attention_of(site).head_width
         rules: dict[ScaleRule, float] = {
-            "own": stack.attention.scale,
+            "own": model.scale_of(site),
             "none": 1.0,
             "inv_sqrt": width**-0.5,
             "inv": 1 / width,
@@ -102,146 +123,136 @@ class SetScale(Intervention):
         return rules[self.rule] * self.times
 
 
-AnyIntervention = Annotated[SetMask | Block | SetScale, Field(discriminator="kind")]
-KINDS = ("set_mask", "block", "set_scale")
+class SetPosition(Intervention):
+    """Changes what a stack is told of positions: nothing, or each token another's position.
 
+    `base` replaces the rope base. From `from_layer` on, where positions enter at every layer.
+    """
 
-class Plan(BaseModel):
-    """The interventions of one run. Their order does not matter: no two may set the same thing."""
-
-    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True)
-
-    interventions: tuple[AnyIntervention, ...] = ()
-
-    @classmethod
-    def parse(cls, steps: object) -> "Plan":
-        """The plan a JSON list describes. Raises PlanError with the reason in words."""
-        try:
-            return cls(interventions=_STEPS.validate_python(steps))
-        except ValidationError as error:
-            raise PlanError(_reason(error)) from error
-
-    def score_rules(self, stack: StackConfig, tokens: int) -> dict[str, ScoreRule]:
-        """The score rule of every site of `stack` for an input of `tokens`. Raises PlanError on a misfit."""
-        self._refuse_twice(stack)
-        cells = [(site, head) for site in stack.sites for head in range(stack.attention.heads)]
-        masks = self._masks(stack, tokens)
-        scalings = [step for step in self.interventions if isinstance(step, SetScale)]
-        scales = {cell: step.scale(stack) for step in scalings for cell in step.targets(stack)}
-        own = stack.attention.scale
-        by_site: dict[str, list[tuple[float, MaskRule]]] = {site: [] for site in stack.sites}
-        for site, head in cells:
-            by_site[site].append((scales.get((site, head), own), masks.get((site, head), stack.mask)))
-        return {
-            site: ScoreRule(tuple(scale for scale, _ in rows), tuple(mask for _, mask in rows))
-            for site, rows in by_site.items()
-        }
-
-    def canonical(self, stack: StackConfig) -> "Plan":
-        """The plan without what changes nothing, in one order, so that equal runs have equal plans.
-
-        Raises PlanError where a step has no target, or two set the same thing.
-        """
-        self._refuse_twice(stack)
-        steps = []
-        for step in self.interventions:
-            targets = step.targets(stack)
-            if not targets or _is_own(step, stack):
-                continue
-            sites = None if len({site for site, _ in targets}) == stack.layers else step.sites
-            heads = tuple(sorted({head for _, head in targets}))
-            every_head = len(heads) == stack.attention.heads
-            steps.append(step.model_copy(update={"sites": sites, "heads": None if every_head else heads}))
-        return Plan(
-            interventions=tuple(sorted(steps, key=lambda step: json.dumps(_plain(step), sort_keys=True)))
-        )
-
-    def as_json(self) -> list[dict[str, object]]:
-        """The plan as a JSON list with sorted keys."""
-        return [dict(sorted(_plain(step).items())) for step in self.interventions]
+    kind: Literal["set_position"]
+    heads: None = None
+    mode: PositionMode = "own"
+    seed: Index = 0
+    by: Annotated[StrictInt, Field(ge=-(2**31), le=2**31)] = 0
+    base: Annotated[StrictFloat, Field(gt=0, allow_inf_nan=False)] | None = None
+    from_layer: Index = 0
+    sets: ClassVar[str] = "position"
 
     def in_words(self) -> str:
-        """The plan for readers: "causal mask; 3 → 1 blocked"."""
-        return "; ".join(step.in_words() for step in self.interventions) or "the model's own"
-
-    def _masks(self, stack: StackConfig, tokens: int) -> dict[tuple[str, int], MaskRule]:
-        masks: dict[tuple[str, int], MaskRule] = {}
-        pairs: dict[tuple[str, int], set[tuple[int, int]]] = {}
-        for step in self.interventions:
-            if isinstance(step, SetMask):
-                _check_rule(step.rule, tokens)
-                masks |= dict.fromkeys(step.targets(stack), step.rule)
-            elif isinstance(step, Block):
-                _check_pair(step, tokens)
-                for cell in step.targets(stack):
-                    pairs.setdefault(cell, set()).add((step.query, step.key))
-        for cell, closed in pairs.items():
-            masks[cell] = AllOf((masks.get(cell, stack.mask), Blocked(frozenset(closed))))
-        return masks
-
-    def _refuse_twice(self, stack: StackConfig) -> None:
-        claimed: set[tuple[str, str, int]] = set()
-        for step in self.interventions:
-            claims = {(step.sets, site, head) for site, head in step.targets(stack)}
-            if claims & claimed:
-                what, site, head = min(claims & claimed)
-                raise PlanError(f"The plan sets the {what} of {site} head {head} twice: keep one.", site=site)
-            claimed |= claims
+        """What it does, for readers."""
+        names = {
+            "own": "own positions",
+            "off": "no positions",
+            "shuffle": f"positions shuffled (seed {self.seed})",
+            "reverse": "positions reversed",
+            "shift": f"positions shifted by {self.by}",
+        }
+        base = "" if self.base is None else f", rope base {self.base:g}"
+        start = f" from layer {self.from_layer}" if self.from_layer else ""
+        return names[self.mode] + base + start + self.where()
 
 
-OWN = Plan()
-_STEPS: TypeAdapter[tuple[AnyIntervention, ...]] = TypeAdapter(tuple[AnyIntervention, ...])
+class AblateHead(Intervention):
+    """Takes a head's output away, or makes it the same at every position, or its weights uniform."""
+
+    kind: Literal["ablate_head"]
+    mode: Literal["zero", "mean", "uniform"] = "zero"
+    sets: ClassVar[str] = "head"
+
+    def in_words(self) -> str:
+        """What it does, for readers."""
+        names = {"zero": "zeroed", "mean": "replaced by their mean", "uniform": "made uniform"}
+        return f"heads {names[self.mode]}{self.where()}"
 
 
-# What pydantic says of these in its own jargon.
-_PLAIN = {
-    "missing": "it is missing",
-    "extra_forbidden": "there is no such field",
-    "unexpected_keyword_argument": "there is no such field",
-    "model_attributes_type": "it must be an object",
-    "dataclass_type": "it must be an object",
-    "tuple_type": "it must be a list",
-    "union_tag_not_found": "it has no {discriminator}",
-    "union_tag_invalid": "its {discriminator} is {tag!r}, but must be one of {expected_tags}",
-}
+class SetAttention(Intervention):
+    """Gives heads these weights, whatever their q and k say."""
+
+    kind: Literal["set_attention"]
+    weights: tuple[tuple[Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)], ...], ...]
+    sets: ClassVar[str] = "head"
+
+    def in_words(self) -> str:
+        """What it does, for readers."""
+        return f"weights given by hand{self.where()}"
 
 
-def _is_own(step: AnyIntervention, stack: StackConfig) -> bool:
-    if isinstance(step, SetMask):
-        return step.rule == stack.mask
-    return isinstance(step, SetScale) and step.scale(stack) == stack.attention.scale
+class _LayerStep(Intervention):
+    """An intervention on whole layers: `sites` chooses the layers, by their self-attention."""
+
+    heads: None = None
+
+    def layers(self, model: Sites) -> list[tuple[str, int]]:
+        """The (stack, layer) pairs it is for. Raises PlanError as `found_sites`."""
+        sites = self.found_sites(model)
+        return list(dict.fromkeys((site.partition(".")[0], layer_of(site)) for site in sites))
 
 
-def _check_pair(step: Block, tokens: int) -> None:
-    for name, index in (("query", step.query), ("key", step.key)):
-        if index >= tokens:
-            raise PlanError(f"The plan blocks {name} {index}, but the input has tokens 0 to {tokens - 1}.")
+class DropSublayer(_LayerStep):
+    """Leaves a sublayer out: x stays x."""
+
+    kind: Literal["drop_sublayer"]
+    sublayer: Sublayer
+
+    @property
+    def sets(self) -> str:
+        """What no other step may set too."""
+        return f"{self.sublayer} sublayer"
+
+    def in_words(self) -> str:
+        """What it does, for readers."""
+        return f"{self.sublayer} left out{self.where()}"
 
 
-def _check_rule(rule: MaskRule, tokens: int) -> None:
-    if isinstance(rule, Prefix) and rule.length > tokens:
-        raise PlanError(f"A prefix of {rule.length} is longer than the input of {tokens} tokens: shorten it.")
-    if isinstance(rule, Custom) and {len(rule.allow), *map(len, rule.allow)} != {tokens}:
-        raise PlanError(
-            f"The custom mask is not {tokens} × {tokens}, the input's length both ways: resize it."
-        )
+class DropResidual(_LayerStep):
+    """Leaves out the x of x + f(x)."""
+
+    kind: Literal["drop_residual"]
+    sublayer: Sublayer
+
+    @property
+    def sets(self) -> str:
+        """What no other step may set too."""
+        return f"{self.sublayer} residual"
+
+    def in_words(self) -> str:
+        """What it does, for readers."""
+        return f"no residual around {self.sublayer}{self.where()}"
 
 
-def _plain(step: Intervention) -> dict[str, object]:
-    return step.model_dump(mode="json")
+class DropNorm(_LayerStep):
+    """Leaves the norm of a sublayer out."""
+
+    kind: Literal["drop_norm"]
+    sublayer: Sublayer
+
+    @property
+    def sets(self) -> str:
+        """What no other step may set too."""
+        return f"{self.sublayer} norm"
+
+    def in_words(self) -> str:
+        """What it does, for readers."""
+        return f"no norm at {self.sublayer}{self.where()}"
+
+
+AnyIntervention = Annotated[
+    SetMask
+    | Block
+    | SetScale
+    | SetPosition
+    | AblateHead
+    | SetAttention
+    | DropSublayer
+    | DropResidual
+    | DropNorm,
+    Field(discriminator="kind"),
+]
+KINDS = (
+    *("set_mask", "block", "set_scale", "set_position", "ablate_head", "set_attention"),
+    *("drop_sublayer", "drop_residual", "drop_norm"),
+)
 
 
 def _span(sites: Sequence[str]) -> str:
     return sites[0] if len(sites) == 1 else f"{sites[0]} to {sites[-1]}"
-
-
-def _reason(error: ValidationError) -> str:
-    first = error.errors()[0]
-    where = " ".join(str(part) for part in first["loc"])
-    plain = _PLAIN.get(first["type"])
-    message = (
-        first["msg"][0].lower() + first["msg"][1:] if plain is None else plain.format(**first.get("ctx", {}))
-    )
-    if not where:
-        return "A plan is a JSON list of steps, each an object with a kind: mend it or leave it out."
-    return f"The plan cannot be read at step {where}: {message}."

@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from model.checkpoints.reader import open_checkpoint
-from model.config import TransformerConfig
+from model.config import NoPosition, TransformerConfig
 from model.devices import choose_dtype
 from model.interventions import KINDS
 from model.rules import mask_in_words
@@ -44,19 +44,23 @@ class LoadedModel:
         storages = [parameter.untyped_storage() for parameter in self.transformer.parameters()]
         return sum({storage.data_ptr(): storage.nbytes() for storage in storages}.values())
 
+    @property
+    def _has_positions(self) -> bool:
+        return not any(isinstance(stack.position, NoPosition) for stack in self.config.stacks)
+
     def describe(self) -> dict[str, object]:
         """The facts a list of models shows."""
         stack = self.config.stack
         return {
             "family": self.family,
-            "stacks": [stack.name],
+            "stacks": [one.name for one in self.config.stacks],
             "layers": stack.layers,
             "heads": stack.attention.heads,
             "width": stack.width,
             "max_tokens": stack.max_tokens,
             "readout": self.config.readout,
             "own_mask": mask_in_words(stack.mask),
-            "supports": list(KINDS),
+            "supports": [kind for kind in KINDS if kind != "set_position" or self._has_positions],
         }
 
 
@@ -72,7 +76,9 @@ def load_model(
     with torch.device("meta"):
         transformer = Transformer(checkpoint.config)
     shapes = {name: tuple(parameter.shape) for name, parameter in transformer.state_dict().items()}
-    dtype = choose_dtype(dtype, sum(map(math.prod, shapes.values())), memory)
+    tied = checkpoint.config.head is not None and checkpoint.config.head.tied
+    counted = [shape for name, shape in shapes.items() if not (tied and name == "head.projection.weight")]
+    dtype = choose_dtype(dtype, sum(map(math.prod, counted)), memory)
     state = checkpoint.state_dict(shapes)
     moved = {id(tensor): tensor.to(device, DTYPES[dtype]) for tensor in state.values()}
     placed = {name: moved[id(tensor)] for name, tensor in state.items()}

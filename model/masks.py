@@ -46,20 +46,35 @@ def visible_range(rule: MaskRule, rows: range, keys: int) -> range:
             return range(keys)
 
 
-def blind_query(rule: MaskRule, tokens: int) -> int | None:
-    """The first query of a self-attention over `tokens` tokens that sees no key, or None."""
+def sees_ahead(rule: MaskRule) -> bool:
+    """Whether some query may see a key after its own position."""
+    match rule:
+        case Causal():
+            return False
+        case Window(_, right):
+            return right > 0
+        case AllOf(rules):
+            return all(sees_ahead(part) for part in rules)
+        case _:
+            return True
+
+
+def blind_query(rule: MaskRule, queries: int, keys: int | None = None) -> int | None:
+    """The first of `queries` that sees none of `keys` keys (as many as queries unless given), or None."""
+    keys = queries if keys is None else keys
     match rule:
         case Custom() | Blocked():
-            suspects: Sequence[int] = range(tokens)
+            suspects: Sequence[int] = range(queries)
         case AllOf(rules) if any(isinstance(part, Custom) for part in rules):
-            suspects = range(tokens)
+            suspects = range(queries)
         case AllOf(rules):
             blocked = [part.pairs for part in rules if isinstance(part, Blocked)]
             suspects = sorted({query for pairs in blocked for query, _ in pairs})
         case _:
-            return None
+            # Of the rest, only a shape that is not square can leave a query without a key.
+            suspects = () if queries == keys else range(queries)
     for query in suspects:
-        if not allowed(rule, range(query, query + 1), range(tokens)).any():
+        if not allowed(rule, range(query, query + 1), range(keys)).any():
             return query
     return None
 

@@ -6,7 +6,7 @@ These are data only; `masks` and `scores` evaluate them. Query i and key j are i
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import ConfigDict, Field, with_config
 
@@ -111,14 +111,43 @@ def mask_in_words(rule: MaskRule) -> str:
 
 
 @dataclass(frozen=True)
-class ScoreRule:
-    """How one site turns q·k into attention: score = q·k × scale, then the mask, then the softmax.
+class Uniform:
+    """Every open key gets the same weight."""
 
-    `scales` and `masks` hold one entry a query head, because interventions may single heads out.
+
+@dataclass(frozen=True)
+class Given:
+    """These weights, row by row."""
+
+    weights: tuple[tuple[float, ...], ...]
+
+
+Pattern = Uniform | Given
+
+
+class Bias(Protocol):
+    """What positions add to scores."""
+
+    def at(self, heads: range, query: Any, key: Any) -> Any:
+        """The bias [H, T, S] of some heads for query positions [T] and key positions [S]."""
+
+
+@dataclass(frozen=True)
+class ScoreRule:
+    """How one site turns q·k into attention: score = cap(q·k × scale) + bias, then mask, then softmax.
+
+    `scales` and `masks` hold one entry a query head, because interventions may single heads out. `softcap` c
+    bounds scaled scores smoothly, c · tanh(score / c) (Gemma Team 2024, section 2.2). `places` are the
+    positions [T] that the bias is told instead of the tokens' indices. `patterns` replace whole heads'
+    weights.
     """
 
     scales: tuple[float, ...]
     masks: tuple[MaskRule, ...]
+    bias: Bias | None = None
+    softcap: float | None = None
+    places: Any = None
+    patterns: "tuple[tuple[int, Pattern], ...]" = ()
 
     @property
     def heads(self) -> int:

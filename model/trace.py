@@ -60,15 +60,18 @@ class SiteTrace:
 class Trace:
     """One run: its attention sites, and `final` [T, D], the last hidden state after any final norm.
 
-    `logits` [len(logit_positions), V] are there where the model has that readout; `resid` maps (stack, layer)
-    to the stream [T, D] before block `layer` (layer = L: after the last block) where the run recorded it.
+    `logits` [len(logit_positions), V] are there where the model has that readout. `kept` maps what the run
+    was asked to record (see `recorder.Recordable`) to tensors by (stack, layer): "resid" is the stream [T, D]
+    before block `layer` (layer = L: after the last block). `memory` [S, D] is what an encoder made of its
+    input, beside a decoder.
     """
 
     sites: Mapping[str, SiteTrace]
-    resid: Mapping[tuple[str, int], Tensor]
+    kept: Mapping[str, Mapping[tuple[str, int], Tensor]]
     final: Tensor
     logits: Tensor | None
     logit_positions: tuple[int, ...]
+    memory: Tensor | None = None
 
     @property
     def tokens(self) -> int:
@@ -76,9 +79,20 @@ class Trace:
         return self.final.shape[0]
 
     @property
+    def resid(self) -> Mapping[tuple[str, int], Tensor]:
+        """The stream between blocks, empty where it was not recorded."""
+        return self.kept.get("resid", {})
+
+    @property
+    def kept_tensors(self) -> list[Tensor]:
+        """Every recorded tensor."""
+        return [tensor for tensors in self.kept.values() for tensor in tensors.values()]
+
+    @property
     def nbytes(self) -> int:
         """Bytes held."""
-        tensors = [self.final, *self.resid.values(), *([] if self.logits is None else [self.logits])]
+        kept = [tensor for tensor in (self.logits, self.memory) if tensor is not None]
+        tensors = [self.final, *self.kept_tensors, *kept]
         return sum(site.nbytes for site in self.sites.values()) + sum(tensor.nbytes for tensor in tensors)
 
     @property

@@ -32,7 +32,10 @@ REVISION_DIGITS = 12
 
 @dataclass(frozen=True)
 class ZooEntry:
-    """One built-in model. `files` decide what it is; every source must deliver exactly these."""
+    """One built-in model. `files` decide what it is; every source must deliver exactly these.
+
+    `opens` is the (layer, head) to look at first where a publication names one.
+    """
 
     id: str
     title: str
@@ -41,6 +44,7 @@ class ZooEntry:
     examples: tuple[str, ...]
     files: tuple[PinnedFile, ...]
     sources: tuple[Source, ...]
+    opens: tuple[int, int] | None = None
 
     @property
     def bytes(self) -> int:
@@ -71,6 +75,7 @@ def parse_entry(name: str, table: dict[str, Any]) -> ZooEntry:
         examples=tuple(table["examples"]),
         files=tuple(PinnedFile(**file) for file in table["files"]),
         sources=tuple(_parse_source(dict(source)) for source in table["sources"]),
+        opens=(table["opens"]["layer"], table["opens"]["head"]) if "opens" in table else None,
     )
 
 

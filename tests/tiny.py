@@ -13,8 +13,8 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from model.inputs import Inputs
-from model.interventions import Plan
 from model.loading import LoadedModel, load_model
+from model.plan import Plan
 
 BERT: dict[str, object] = {
     "model_type": "bert",

@@ -61,14 +61,17 @@ def write(
     config: Mapping[str, object],
     tensors: Mapping[str, Tensor],
     kind: Quantisation = Quantisation.F32,
+    architecture: str = "llama",
     **changed: object,
 ) -> Path:
     """Writes one GGUF file; `changed` replaces or adds `llama.*` metadata, with two underscores for a dot."""
-    writer = gguf.GGUFWriter(file, "llama")
+    writer = gguf.GGUFWriter(file, architecture)
     dotted = {key.replace("__", "."): value for key, value in changed.items()}
     for key, value in (metadata(config) | dotted).items():
-        _add(writer, f"llama.{key}", value)
-    heads = {"q": config["num_attention_heads"], "k": config["num_key_value_heads"]}
+        _add(writer, f"{architecture}.{key}", value)
+    # Of the architectures here, llama alone has another order of rows.
+    sizes = {"q": config["num_attention_heads"], "k": config["num_key_value_heads"]}
+    heads = sizes if architecture == "llama" else {}
     for name, tensor in tensors.items():
         placed = tensor
         for projection, count in heads.items():

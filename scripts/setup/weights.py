@@ -7,15 +7,13 @@ import index
 from console import SetupError, say
 from environment import Environment
 
-_MODELS = ("minilm", "smollm2")
-
 
 def ensure(environment: Environment) -> None:
     """Fetches the built-in models that the tests need; a fetched one is only checked.
 
     Raises SetupError when that fails though ATLAS_REQUIRE_MODELS=1 asks for them.
     """
-    command = [str(environment.folder / "bin" / "attention-atlas"), "models", "fetch", *_MODELS]
+    command = [str(environment.folder / "bin" / "attention-atlas"), "models", "fetch"]
     failed = subprocess.run(
         command, stdin=subprocess.DEVNULL, check=False, env=index.clean_environment()
     ).returncode

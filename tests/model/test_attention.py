@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from model.attention import Attention
+from model.attention import Attention, SiteRun
 from model.config import AttentionConfig
 from model.inputs import Inputs
 from model.recorder import Recorder
@@ -16,7 +16,7 @@ N, D, K = 7, 10, 4
 
 def _built(heads: int, kv_heads: int, *, bias: bool) -> Attention:
     config = AttentionConfig(heads, kv_heads, K, 0.3, qkv_bias=bias, out_bias=bias)
-    built = Attention("decoder.self.0", D, config).double()
+    built = Attention(D, config).double()
     random = torch.Generator().manual_seed(0)
     for parameter in built.parameters():
         parameter.data = torch.randn(parameter.shape, generator=random, dtype=torch.float64)
@@ -29,7 +29,7 @@ def test_it_is_the_formula(heads: int, kv_heads: int, bias: bool) -> None:
     built, x = _built(heads, kv_heads, bias=bias), torch.randn(1, N, D, dtype=torch.float64)
     rule = ScoreRule((0.3,) * heads, (Causal(),) * heads)
     recorder = Recorder()
-    result = built(x, rule, recorder=recorder)[0].numpy()
+    result = built(x, SiteRun("decoder.self.0", rule, recorder=recorder))[0].numpy()
     flat = {name: part(x)[0].numpy() for name, part in (("q", built.q), ("k", built.k), ("v", built.v))}
     q, k, v = (part.reshape(N, -1, K).swapaxes(0, 1) for part in flat.values())
     weights = numpy_attention.stages(q, k, rule.scales, [lambda i, j: j <= i] * heads)["weights"]

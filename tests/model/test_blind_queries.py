@@ -1,7 +1,7 @@
 import pytest
 
 from model.errors import PlanError
-from model.interventions import Plan
+from model.plan import Plan
 from tests import tiny
 
 
@@ -13,5 +13,5 @@ def test_a_query_without_keys_is_named_with_the_first_site_where_that_is_so(tmp_
     allow = [[1, 1], [0, 0]]
     plan = Plan.parse([{"kind": "set_mask", "rule": {"name": "custom", "allow": allow}, "sites": sites}])
     with pytest.raises(PlanError, match=f"query 1 sees no key in {first}: leave it at least one") as caught:
-        loaded.transformer.score_rules(plan, 2)
+        loaded.transformer.program(plan, 2)
     assert caught.value.extra == {"site": first, "query": 1}

@@ -13,7 +13,9 @@ TREE = [
 
 @pytest.mark.parametrize("kind", TREE, ids=lambda kind: kind.__name__)
 def test_nothing_has_a_default_that_could_be_silently_wrong(kind: type) -> None:
-    assert all(field.default is MISSING and field.default_factory is MISSING for field in fields(kind))
+    """What has a default is a feature, and the default is that the model has it not."""
+    absent = (MISSING, None, False, ())
+    assert all(field.default in absent and field.default_factory is MISSING for field in fields(kind))
 
 
 def test_configurations_are_values(tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -27,5 +29,5 @@ def test_configurations_are_values(tmp_path_factory: pytest.TempPathFactory) -> 
 def test_a_stack_names_its_sites_and_its_longest_input(tmp_path_factory: pytest.TempPathFactory) -> None:
     stack = tiny.llama(tmp_path_factory.mktemp("llama") / "l").config.stack
     assert stack.sites == ("decoder.self.0", "decoder.self.1", "decoder.self.2")
-    for position, longest in ((Learned(7), 7), (Rope(10.0, 9), 9), (NoPosition(8), 8)):
+    for position, longest in ((Learned(9, 2), 7), (Rope(10.0, 4, 9), 9), (NoPosition(8), 8)):
         assert replace(stack, position=position).max_tokens == longest

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from model.config import StackConfig
 from model.errors import PlanError
 from model.inputs import Inputs
-from model.interventions import Plan
 from model.loading import LoadedModel
+from model.plan import Plan
 from tests import tiny
 
 TOKENS = 11

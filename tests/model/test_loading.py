@@ -5,6 +5,7 @@ import torch
 
 from model.errors import AtlasError, CheckpointError
 from model.inputs import Inputs
+from model.interventions import KINDS
 from model.loading import load_model
 from tests import tiny
 
@@ -19,7 +20,7 @@ def test_a_loaded_model_says_what_it_is(tmp_path: Path) -> None:
         "max_tokens": 48,
         "readout": "logits",
         "own_mask": "causal",
-        "supports": ["set_mask", "block", "set_scale"],
+        "supports": list(KINDS),
     }
 
 

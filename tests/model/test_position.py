@@ -13,7 +13,7 @@ K = 10
 
 
 def _rotated(x: Tensor, positions: list[int], base: float) -> Tensor:
-    return rotate(x[None, None], rotation(Rope(base, 64), torch.tensor([positions]), K, x.dtype))[0, 0]
+    return rotate(x[None, None], rotation(Rope(base, K, 64), torch.tensor([positions]), x.dtype))[0, 0]
 
 
 @pytest.mark.parametrize("base", [777.0, 1e5])
@@ -41,8 +41,8 @@ def test_a_score_depends_on_the_distance_alone(query: int, key: int, by: int) ->
 
 def test_angles_are_as_exact_as_the_model_and_never_coarser_than_fp32() -> None:
     positions = torch.tensor([[4000]])
-    half = rotation(Rope(1e4, 4096), positions, K, torch.bfloat16)
-    exact = rotation(Rope(1e4, 4096), positions, K, torch.float64)
+    half = rotation(Rope(1e4, K, 4096), positions, torch.bfloat16)
+    exact = rotation(Rope(1e4, K, 4096), positions, torch.float64)
     assert half.cos.dtype == torch.bfloat16
     assert exact.cos.dtype == torch.float64
     assert (half.cos.double() - exact.cos).abs().max() < 2**-8

@@ -16,14 +16,14 @@ def test_causes_are_kept_always_and_the_stream_on_request() -> None:
     for record, kept in ((frozenset[str](), []), (frozenset({"resid"}), [("decoder", 2)])):
         recorder = Recorder(record)  # type: ignore[arg-type]
         recorder.keep_attention("decoder.self.2", q, k, v, RULE)
-        recorder.keep_resid("decoder", 2, x)
+        recorder.keep("resid", ("decoder", 2), x)
         site = recorder.sites["decoder.self.2"]
         assert (site.site, site.rule) == ("decoder.self.2", RULE)
         assert torch.equal(site.q, q[0])
         assert torch.equal(site.k, k[0])
         assert torch.equal(site.v, v[0])
-        assert list(recorder.resid) == kept
-    assert torch.equal(recorder.resid["decoder", 2], x[0])
+        assert list(recorder.kept.get("resid", {})) == kept
+    assert torch.equal(recorder.kept["resid"]["decoder", 2], x[0])
 
 
 def test_recorders_share_nothing() -> None:

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from model.inputs import Inputs
-from model.interventions import Plan
 from model.loading import LoadedModel
+from model.plan import Plan
 from model.scores import STAGES
 from tests import numpy_attention, tiny
 

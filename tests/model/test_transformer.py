@@ -7,8 +7,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from model.ffn import POSITIONS
 from model.inputs import Inputs
-from model.interventions import Plan
 from model.loading import LoadedModel
+from model.plan import Plan
 from tests import tiny
 
 N = 24
