@@ -38,6 +38,7 @@ class Attributes:
 
     def __init__(self, values: Mapping[str, object], origin: str) -> None:
         self._values = {name: value for name, value in values.items() if value is not None}
+        self._nulls = values.keys() - self._values.keys()
         self._open = set(self._values) - NO_EFFECT
         self._origin = origin
 
@@ -51,6 +52,20 @@ class Attributes:
             )
         return value
 
+    def index(self, name: str, default: int) -> int:
+        """A whole number from 0. Raises ConfigError where it is something else."""
+        value = self._take(name, default)
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < LARGEST_SIZE:
+            raise ConfigError(
+                f"{self._origin} gives {name} = {value!r}, but it must be a whole number from 0.",
+                attribute=name,
+            )
+        return value
+
+    def integer_or_null(self, name: str, default: int, limit: int = LARGEST_SIZE) -> int | None:
+        """`integer`, or None where the configuration states null, which is not to state nothing."""
+        return None if name in self._nulls else self.integer(name, default, limit)
+
     def number(self, name: str, default: float | None = None) -> float:
         """A positive number. Raises ConfigError where it is missing or something else."""
         value = self._take(name, default)
@@ -59,6 +74,10 @@ class Attributes:
                 f"{self._origin} gives {name} = {value!r}, but it must be a number above 0.", attribute=name
             )
         return float(value)
+
+    def number_or_null(self, name: str, default: float) -> float | None:
+        """`number`, or None where the configuration states null, which is not the same as stating nothing."""
+        return None if name in self._nulls else self.number(name, default)
 
     def flag(self, name: str, *, default: bool) -> bool:
         """True or false. Raises ConfigError where it is something else."""
@@ -87,6 +106,17 @@ class Attributes:
                 attribute=name,
             )
         return value // by
+
+    def words(self, name: str) -> tuple[str, ...] | None:
+        """A list of words, None where it is missing. Raises ConfigError where it is something else."""
+        if name not in self._values:
+            return None
+        value = self._take(name, None)
+        if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
+            raise ConfigError(
+                f"{self._origin} gives {name} = {value!r}, but it must be a list of words.", attribute=name
+            )
+        return tuple(value)
 
     def mapping(self, name: str) -> Mapping[str, object]:
         """A nested object, empty where it is missing. Raises ConfigError where it is something else."""

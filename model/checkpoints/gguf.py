@@ -1,28 +1,14 @@
 """GGUF, the single-file format of llama.cpp: metadata as plain values, tensors dequantised to fp32."""
 
 from pathlib import Path
-from typing import Any, Literal
 
 import gguf
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from model.checkpoints.gguf_header import BoundedReader
 from model.errors import CheckpointError
-
-Order = Literal["I", "S", "<"]
-
-
-class _Reader(gguf.GGUFReader):
-    """Refuses to read past the end, where its parent goes on with empty values, maybe for hours."""
-
-    def _get(
-        self, offset: int, dtype: npt.DTypeLike, count: int = 1, override_order: Order | None = None
-    ) -> npt.NDArray[Any]:
-        if offset + np.dtype(dtype).itemsize * int(count) > self.data.size:
-            raise ValueError(f"it ends after {self.data.size} bytes, in the middle of a value")
-        return super()._get(offset, dtype, count, override_order)
 
 
 class GGUF:
@@ -31,7 +17,7 @@ class GGUF:
     def __init__(self, file: Path) -> None:
         self.origin = file.name
         try:
-            reader = _Reader(file)
+            reader = BoundedReader(file)
             self.fields = {name: field.contents() for name, field in reader.fields.items()}
         except (OSError, ValueError, KeyError, IndexError, OverflowError, MemoryError) as error:
             raise CheckpointError(f"{file.name} is not a readable GGUF file: {error}.") from error

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -18,12 +18,17 @@ Found = tuple[str, Tensor]
 class Take:
     """One row: the source tensor's name, the parameters it fills, and how it is rearranged on the way.
 
-    `{layer}` in the names stands for every layer's number.
+    `{layer}` in the names stands for every layer's number, of `layers` where a stack has its own count.
     """
 
     source: str
     targets: tuple[str, ...]
     change: Change | None = None
+    layers: int | None = None
+
+    def over(self, layers: int) -> "Take":
+        """The row for a stack of its own number of layers."""
+        return replace(self, layers=layers)
 
     def at(self, layer: int) -> "Take":
         """The row of one layer."""
@@ -47,6 +52,20 @@ class Ignore:
 def take(source: str, *targets: str, change: Change | None = None) -> Take:
     """A row of a mapping table."""
     return Take(source, targets, change)
+
+
+def linear(source: str, target: str, *, bias: bool = True, change: Change | None = None) -> list[Take]:
+    """The rows of a linear layer: its weight, and its bias where it has one."""
+    parts = ("weight", "bias") if bias else ("weight",)
+    return [take(f"{source}.{part}", f"{target}.{part}", change=change) for part in parts]
+
+
+def layer_norm(source: str, target: str, names: tuple[str, str] = ("weight", "bias")) -> list[Take]:
+    """The rows of a layer norm, whose gain and bias the source calls by `names`."""
+    return [
+        take(f"{source}.{name}", f"{target}.{ours}")
+        for name, ours in zip(names, ("gain", "bias"), strict=True)
+    ]
 
 
 def fill(
@@ -93,6 +112,7 @@ def _changed(row: Take, source: Source) -> Tensor:
 
 
 def _rows(template: Take, layers: int) -> list[Take]:
+    layers = layers if template.layers is None else template.layers
     return [template.at(layer) for layer in range(layers)] if "{layer}" in template.source else [template]
 
 

@@ -10,6 +10,8 @@ from torch import Tensor
 
 from model.errors import CheckpointError
 
+SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
+
 
 class Source(Protocol):
     """Named tensors and the name of the file or folder they come from."""
@@ -33,6 +35,11 @@ class Safetensors:
         self.origin = folder.name
         self._file_of = _locate(folder)
         self._open: dict[Path, safetensors.safe_open] = {}
+
+    @staticmethod
+    def lies_in(folder: Path) -> bool:
+        """Whether the folder has such a file."""
+        return (folder / SINGLE).is_file() or (folder / INDEX).is_file()
 
     @property
     def names(self) -> frozenset[str]:
@@ -82,29 +89,27 @@ class WithoutPrefix:
 
 
 def _locate(folder: Path) -> dict[str, Path]:
-    index = folder / "model.safetensors.index.json"
-    single = folder / "model.safetensors"
+    index, single = folder / INDEX, folder / SINGLE
     if single.is_file():
         return dict.fromkeys(_open(single).keys(), single)  # type: ignore[no-untyped-call]
     if not index.is_file():
-        raise CheckpointError(
-            f"{folder.name} holds neither model.safetensors nor model.safetensors.index.json."
-        )
-    listed = {name: folder / file for name, file in _weight_map(index).items()}
+        raise CheckpointError(f"{folder.name} holds neither {SINGLE} nor {INDEX} nor pytorch_model.bin.")
+    listed = {name: folder / file for name, file in weight_map(index).items()}
     for file in sorted(set(listed.values())):
-        _check_shard(file, {name for name, place in listed.items() if place == file})
+        check_shard(file, set(_open(file).keys()), listed)  # type: ignore[no-untyped-call]
     return listed
 
 
-def _check_shard(file: Path, listed: set[str]) -> None:
-    held = set(_open(file).keys())  # type: ignore[no-untyped-call]
-    for name in sorted(held ^ listed):
+def check_shard(file: Path, held: set[str], listed: Mapping[str, Path]) -> None:
+    """Raises CheckpointError unless a shard holds exactly the tensors that its index places there."""
+    for name in sorted(held ^ {name for name, place in listed.items() if place == file}):
         says = "which the index does not place there" if name in held else "but it does not"
         verb = "holds" if name in held else "should hold"
         raise CheckpointError(f"{file.name} {verb} the tensor {name}, {says}.", tensor=name)
 
 
-def _weight_map(index: Path) -> Mapping[str, str]:
+def weight_map(index: Path) -> Mapping[str, str]:
+    """The shard of each tensor. Raises CheckpointError for a damaged index, or one that leaves its folder."""
     try:
         table = json.loads(index.read_text("utf-8"))["weight_map"]
         names = {str(name): str(file) for name, file in table.items()}

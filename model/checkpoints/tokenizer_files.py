@@ -28,6 +28,14 @@ def load_tokenizer(folder: Path) -> TextEncoder | None:
         raise CheckpointError(f"The tokenizer {path} is damaged ({error!r}): fetch it again.") from error
 
 
+def special_ids(folder: Path) -> dict[str, int]:
+    """The ids of the tokens that a folder's tokenizer.json adds to its vocabulary, where it has one."""
+    added = _read(folder / "tokenizer.json").get("added_tokens")
+    tokens = [token for token in added if isinstance(token, dict)] if isinstance(added, list) else []
+    numbered = [(token.get("content"), token.get("id")) for token in tokens]
+    return {name: place for name, place in numbered if isinstance(name, str) and isinstance(place, int)}
+
+
 def _read(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}

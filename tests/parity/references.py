@@ -9,8 +9,8 @@ from torch import Tensor
 from transformers import BertPreTrainedModel, PreTrainedModel
 
 from model.inputs import Inputs
-from model.interventions import OWN, Plan
 from model.loading import LoadedModel
+from model.plan import OWN, Plan
 from model.trace import Trace
 
 

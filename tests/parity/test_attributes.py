@@ -62,6 +62,7 @@ REFUSED = {
         "num_attention_heads": 7,
     },
     "llama": {
+        "pruned_heads": {"0": [1]},
         "pretraining_tp": 2,
         "rope_interleaved": True,
         "is_encoder_decoder": True,

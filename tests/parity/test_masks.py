@@ -6,8 +6,8 @@ import pytest
 import torch
 from transformers import BertModel, LlamaForCausalLM
 
-from model.interventions import Plan
 from model.loading import load_model
+from model.plan import Plan
 from tests import tiny
 from tests.parity.references import load, ours, theirs
 

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from model.checkpoints.gguf import GGUF
-from model.checkpoints.llama import read_gguf
+from model.checkpoints.llama_gguf import read_llama
 from model.errors import AtlasError, CheckpointError, ConfigError
 from model.inputs import Inputs
 from model.loading import LoadedModel, load_model
@@ -121,7 +121,7 @@ def test_a_missing_tensor_is_named(tmp_path: Path, lost: str) -> None:
 def test_a_tensor_of_another_shape_is_named(tmp_path: Path, rows: int) -> None:
     file = _small(tmp_path)
     other = GGUF(file)
-    checkpoint = read_gguf(other)
+    checkpoint = read_llama(other)
     kept = other.tensor
     other.tensor = lambda name: torch.ones(rows, 8) if name == "blk.0.attn_q.weight" else kept(name)  # type: ignore[method-assign]
     shapes = {name: tuple(part.shape) for name, part in _load(file).transformer.state_dict().items()}

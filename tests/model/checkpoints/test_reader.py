@@ -25,7 +25,7 @@ def _load(folder: Path) -> None:
         ("[]", CheckpointError, "not a JSON object"),
         ("{}", ConfigError, "model_type None"),
         ('{"model_type": "gpt9"}', ConfigError, "'gpt9'"),
-        ('{"model_type": ["bert"]}', ConfigError, "bert, llama are"),
+        ('{"model_type": ["bert"]}', ConfigError, "xlm-roberta are"),
         ('{"model_type": "bert"}', CheckpointError, "neither model.safetensors"),
     ],
 )
