@@ -1,5 +1,6 @@
 """`attention-atlas trace`: run one text, or exactly these ids, and write down what happened inside."""
 
+import base64
 import json
 import sys
 from pathlib import Path
@@ -27,8 +28,15 @@ def trace(  # noqa: PLR0913 -- typer reads the options from the parameters
         str | None,
         typer.Option(help="Run exactly these token ids, such as 101,2009,102; needs no tokenizer."),
     ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="The decoder's text, beside an encoder; else the model writes it.")
+    ] = None,
+    target_ids: Annotated[str | None, typer.Option(help="The decoder's token ids.")] = None,
+    audio: Annotated[Path | None, typer.Option(help="A WAV or FLAC file, for speech models.")] = None,
     plan: Annotated[Path | None, typer.Option(help="A JSON file with a list of interventions.")] = None,
-    record: Annotated[list[str] | None, typer.Option(help="Also keep: resid.")] = None,
+    record: Annotated[
+        list[str] | None, typer.Option(help="Also keep, such as resid; may be repeated.")
+    ] = None,
     device: Annotated[str | None, typer.Option(help="auto, cpu, cuda or mps.")] = None,
     dtype: Annotated[str | None, typer.Option(help="auto, float32, float64, bfloat16 or float16.")] = None,
     npz: Annotated[Path | None, typer.Option(help="Write all arrays to this .npz file.")] = None,
@@ -38,9 +46,11 @@ def trace(  # noqa: PLR0913 -- typer reads the options from the parameters
     """Run a model once and keep its attention.
 
     The .npz holds `ids`, `tokens`, `attention/<site>` [H, T, S] float32 (float64 with that dtype); for models
-    that predict tokens `logits` [T, V]; `final/<stack>` [T, D]; and with --record resid
-    `resid/<stack>/<layer>` [T, D], where layer 0 is the embeddings and layer L the last block's output before
-    any final norm.
+    that predict tokens `logits` [T, V]; `final/<stack>` [T, D]; beside an encoder `source_ids` and
+    `source_tokens`; and what --record asks for as `<what>/<stack>/<layer>`: resid [T, D], where layer 0 is
+    the embeddings and layer L the last block's output before any final norm, mid, attn_out, cross_out,
+    ffn_out, head_out [H, T, K], ffn_pre and ffn_act [T, F], norms [T, 2] (mean, root mean square of each
+    norm's input).
     """
     if not (npz or html or as_json):
         raise InputError("Say where the trace should go: --npz FILE, --html FILE or --json.")
@@ -49,7 +59,10 @@ def trace(  # noqa: PLR0913 -- typer reads the options from the parameters
         model=model,
         text=sys.stdin.read() if text == "-" else text,
         text_pair=pair,
-        ids=None if ids is None else _ids(ids),
+        ids=None if ids is None else _ids(ids, "--ids"),
+        target=target,
+        target_ids=None if target_ids is None else _ids(target_ids, "--target-ids"),
+        audio=None if audio is None else _sound(audio),
         plan=[] if plan is None else _plan(plan),
         record=record or [],
     )
@@ -104,12 +117,19 @@ def _fetched(model: str, settings: Settings) -> Path:
     return present.path
 
 
-def _ids(text: str) -> list[int]:
+def _sound(path: Path) -> str:
+    try:
+        return base64.b64encode(path.read_bytes()).decode()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.") from error
+
+
+def _ids(text: str, option: str) -> list[int]:
     try:
         return [int(part) for part in text.split(",")]
     except ValueError as error:
         raise InputError(
-            f"--ids {text} is not a list of whole numbers: write them with commas, such as 101,2009,102."
+            f"{option} {text} is not a list of whole numbers: write them with commas, such as 101,2009,102."
         ) from error
 
 

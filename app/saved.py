@@ -29,6 +29,7 @@ def write_html(opened: Opened, path: Path) -> None:
     data = {
         "title": title,
         "tokens": answer["tokens"],
+        "source_tokens": answer["source_tokens"],
         "sites": answer["sites"],
         "weights": heads,
     }

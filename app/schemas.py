@@ -1,7 +1,7 @@
 """What the HTTP API reads: typed, bounded, and shown in its documentation."""
 
 import re
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
 
@@ -19,6 +19,12 @@ ModelId = Annotated[
 ]
 
 
+Recordable = Literal[
+    "resid", "mid", "attn_out", "cross_out", "ffn_out", "head_out", "ffn_pre", "ffn_act", "norms"
+]
+RECORDABLES = get_args(Recordable)
+
+
 class TraceRequest(BaseModel):
     """One run: a model, a text (or exactly these ids), and a plan of interventions."""
 
@@ -28,10 +34,18 @@ class TraceRequest(BaseModel):
     text: Annotated[StrictStr, Field(max_length=MAX_TEXT)] | None = None
     text_pair: Annotated[StrictStr, Field(max_length=MAX_TEXT)] | None = None
     ids: Annotated[list[StrictInt], Field(max_length=MAX_IDS)] | None = None
+    target: (
+        Annotated[StrictStr, Field(max_length=MAX_TEXT, description="the decoder's text, beside an encoder")]
+        | None
+    ) = None
+    target_ids: Annotated[list[StrictInt], Field(max_length=MAX_IDS)] | None = None
+    audio: (
+        Annotated[StrictStr, Field(description="a WAV or FLAC file in base64, for speech models")] | None
+    ) = None
     plan: Annotated[
         list[dict[str, object]], Field(max_length=1000, description="interventions, see docs/api.md")
     ] = []
-    record: Annotated[list[Literal["resid"]], Field(max_length=1)] = []
+    record: Annotated[list[Recordable], Field(max_length=len(RECORDABLES))] = []
 
 
 class CompareRequest(BaseModel):

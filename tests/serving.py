@@ -14,12 +14,13 @@ from fastapi.testclient import TestClient
 
 from app.main import create_app
 from app.settings import Settings
-from tests import tiny
+from tests import tiny, tiny_families
 from tests.model.small_tokenizers import sentence_piece, word_piece
 
 BASE = "http://localhost:8000"
-BERT, MASKED, LLAMA, MUTE, WILD, BROKEN = (
-    f"local:tiny/{name}" for name in ("bert", "masked", "llama", "mute", "wild", "broken")
+BERT, MASKED, LLAMA, MUTE, WILD, BROKEN, BART, T5, WHISPER = (
+    f"local:tiny/{name}"
+    for name in ("bert", "masked", "llama", "mute", "wild", "broken", "bart", "t5", "whisper")
 )
 PIECES = 300
 TEXT = "the animals did a cab"
@@ -27,7 +28,7 @@ CAUSAL = [{"kind": "set_mask", "rule": {"name": "causal"}}]
 
 
 def write_models(root: Path) -> Path:
-    """Writes the folder `tiny` of models: three that read text, one without tokenizer, one that overflows."""
+    """Writes the folder `tiny` of models: of one stack and two, without tokenizer, overflowing."""
     folder = root / "tiny"
     folder.mkdir()
     llama = tiny.LLAMA | {"vocab_size": PIECES}
@@ -35,9 +36,12 @@ def write_models(root: Path) -> Path:
         tiny.write(folder / "bert", tiny.BERT, tiny.bert_tensors()): word_piece(),
         tiny.write(folder / "masked", tiny.BERT, tiny.bert_tensors(masked=True)): word_piece(),
         tiny.write(folder / "llama", llama, tiny.llama_tensors(llama)): sentence_piece(),
+        tiny_families.write(folder / "bart", tiny_families.BART): word_piece(),
+        tiny_families.write(folder / "whisper", tiny_families.WHISPER): word_piece(),
     }
     for place, spec in tokenizers.items():
         (place / "tokenizer.json").write_text(json.dumps(spec), "utf-8")
+    tiny_families.write(folder / "t5", tiny_families.T5)
     mute = tiny.LLAMA | {"num_hidden_layers": 2}
     tiny.write(folder / "mute", mute, tiny.llama_tensors(mute))
     loud = {name: tensor * 1e25 for name, tensor in tiny.llama_tensors().items()}

@@ -58,6 +58,12 @@ class Alignment:
         return [{"label": label, "a": a, "b": b} for label, a, b in units]
 
 
+def identity(keys: int) -> Alignment:
+    """Every key with itself, and every query, for attention to what both sides have alike."""
+    units = [[index] for index in range(keys)]
+    return Alignment([""] * len(units), units, units, len(units), len(units), same_tokens=True)
+
+
 def align(a: Encoded, b: Encoded, by: Literal["token", "word"], *, same_text: bool) -> Alignment:
     """Aligns two inputs. Raises InputError where they have nothing in common.
 

@@ -7,10 +7,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from app.services.alignment import Alignment, align
+from app.services.alignment import Alignment, align, identity
 from app.services.opened import Opened
 from app.services.payload import finite
 from app.services.readouts import top_tokens
+from model.errors import InputError
 from model.heads import sentence_vector
 from model.trace import SiteTrace
 
@@ -22,11 +23,11 @@ HEAD_CELLS = 1 << 22
 def compare(a: Opened, b: Opened, by: Literal["token", "word"]) -> dict[str, object]:
     """The answer of POST /api/compare. What cannot be compared is null, with the reason beside it."""
     same_text = a.prepared.texts == b.prepared.texts
+    _check_comparable(a, b)
     alignment = align(a.prepared.encoded, b.prepared.encoded, by, same_text=same_text)
     same_weights = _weights(a) == _weights(b)
-    same_heads = _shape(a) == _shape(b) and same_weights
-    sites = _compare_heads(a, b, alignment) if same_heads else None
-    closest, closest_reason = _closest(a, b, alignment) if not same_heads else (None, _SEE_SITES)
+    sites = _compare_heads(a, b, alignment) if same_weights else None
+    closest, closest_reason = (None, _SEE_SITES) if same_weights else _closest(a, b, alignment)
     layers = _compare_layers(a, b) if same_weights and alignment.same_tokens else None
     readout, readout_reason = _compare_readouts(a, b, same_weights=same_weights)
     answer = {
@@ -37,7 +38,7 @@ def compare(a: Opened, b: Opened, by: Literal["token", "word"]) -> dict[str, obj
         "alignment": alignment.as_json(),
         "unaligned": {"a": alignment.left_a, "b": alignment.left_b},
         "sites": sites,
-        "sites_reason": None if same_heads else _SEE_CLOSEST,
+        "sites_reason": _sites_reason(a, b) if same_weights else _SEE_CLOSEST,
         "overall": _overall(sites, a, b, alignment),
         "closest": closest,
         "closest_reason": closest_reason,
@@ -49,23 +50,44 @@ def compare(a: Opened, b: Opened, by: Literal["token", "word"]) -> dict[str, obj
     return finite(answer)
 
 
+def _check_comparable(a: Opened, b: Opened) -> None:
+    """Raises InputError where encoder–decoder runs have not the same tokens on both sides."""
+    one, other = a.prepared.reading, b.prepared.reading
+    if one.source is None and other.source is None:
+        return
+    if not one.same_source(other) or one.encoded.ids != other.encoded.ids:
+        raise InputError(
+            "Two runs of an encoder–decoder model are compared on the same source and the same target: "
+            "give both sides the target that one of them has."
+        )
+
+
 def _compare_heads(a: Opened, b: Opened, alignment: Alignment) -> list[dict[str, object]]:
-    pairs = zip(a.entry.trace.sites.values(), b.entry.trace.sites.values(), strict=True)
-    return [_compare_site(site_a, site_b, alignment, layer) for layer, (site_a, site_b) in enumerate(pairs)]
+    """Each site that ran on both sides; a plan may leave a layer's attention out."""
+    others = b.entry.trace.sites
+    both = [(site, others[name]) for name, site in a.entry.trace.sites.items() if name in others]
+    return [_compare_site(site_a, site_b, _at(alignment, a, site_a)) for site_a, site_b in both]
 
 
-def _compare_site(a: SiteTrace, b: SiteTrace, alignment: Alignment, layer: int) -> dict[str, object]:
+def _at(alignment: Alignment, a: Opened, site: SiteTrace) -> Alignment:
+    """The alignment of a site: token by token where an encoder's tokens are queries or keys."""
+    if a.prepared.reading.source is None or site.site.startswith("decoder.self"):
+        return alignment
+    return identity(site.keys)
+
+
+def _compare_site(a: SiteTrace, b: SiteTrace, alignment: Alignment) -> dict[str, object]:
     found: list[Tensor] = []
     for heads in _head_groups(a):
         difference = (
             alignment.of_a(_weights_of(a, heads)) - alignment.of_b(_weights_of(b, heads))
         ).abs()  # [H, U, U+1]
-        shown = difference[:, :, : alignment.units]
+        shown = difference[:, :, :-1]
         distance = difference.sum(dim=2).mean(dim=1) / 2  # [H]
         found.append(torch.stack([shown.amax(dim=(1, 2)), shown.mean(dim=(1, 2)), distance], dim=1))
-    stack, kind, _ = a.site.split(".")
+    stack, kind, layer = a.site.split(".")
     heads_found = [{"max": most, "mean": mean, "tv": tv} for most, mean, tv in torch.cat(found).tolist()]
-    return {"site": a.site, "stack": stack, "kind": kind, "layer": layer, "heads": heads_found}
+    return {"site": a.site, "stack": stack, "kind": kind, "layer": int(layer), "heads": heads_found}
 
 
 def _overall(
@@ -74,7 +96,9 @@ def _overall(
     """Total variation: mean over heads where these correspond, else between the maps averaged over heads."""
     if sites is not None:
         distances = [head["tv"] for site in sites for head in _heads(site)]
-        return {"tv": sum(distances) / len(distances), "over": "heads"}
+        return {"tv": sum(distances) / len(distances) if distances else None, "over": "heads"}
+    if not _head_count(a) or not _head_count(b):
+        return {"tv": None, "over": "mean map"}
     difference = (_mean_map(a, alignment, "a") - _mean_map(b, alignment, "b")).abs()  # [U, U+1]
     return {"tv": float(difference.sum(dim=1).mean() / 2), "over": "mean map"}
 
@@ -89,7 +113,7 @@ def _mean_map(opened: Opened, alignment: Alignment, side: Literal["a", "b"]) -> 
     project = alignment.of_a if side == "a" else alignment.of_b
     total = torch.zeros(alignment.units, alignment.units + 1)
     count = 0
-    for site in opened.entry.trace.sites.values():
+    for site in _aligned_sites(opened):
         for heads in _head_groups(site):
             total += project(_weights_of(site, heads)).sum(dim=0)
             count += len(heads)
@@ -98,6 +122,8 @@ def _mean_map(opened: Opened, alignment: Alignment, side: Literal["a", "b"]) -> 
 
 def _closest(a: Opened, b: Opened, alignment: Alignment) -> tuple[list[dict[str, object]] | None, str | None]:
     """For every head of A the head of B nearest in total variation, or why they were not sought."""
+    if not _head_count(a) or not _head_count(b):
+        return None, "A plan leaves all attention out on one side, so there are no heads to hold together."
     heads, units = _head_count(a) + _head_count(b), alignment.units
     if units * (units + 1) * heads > CLOSEST_CELLS:
         return (
@@ -117,7 +143,7 @@ def _all_maps(
 ) -> tuple[Tensor, list[dict[str, object]]]:
     project = alignment.of_a if side == "a" else alignment.of_b
     maps, names = [], []
-    for site in opened.entry.trace.sites.values():
+    for site in _aligned_sites(opened):
         maps.append(project(_weights_of(site, site.all_heads)).flatten(1))  # [H, U · (U+1)]
         names += [{"site": site.site, "head": head} for head in site.all_heads]
     return torch.cat(maps), names
@@ -126,8 +152,8 @@ def _all_maps(
 def _compare_layers(a: Opened, b: Opened) -> list[dict[str, object]]:
     """Per layer: mean cosine of the vectors leaving the block, and the change relative to the vectors."""
     found: list[dict[str, object]] = []
-    stack = a.entry.loaded.config.stack
-    for layer in range(stack.layers):
+    stacks = a.entry.loaded.config.stacks
+    for stack, layer in [(one, layer) for one in stacks for layer in range(one.layers)]:
         key = (stack.name, layer + 1)
         x, y = a.entry.trace.resid[key].float(), b.entry.trace.resid[key].float()  # [T, D] each
         cosine = float(F.cosine_similarity(x, y, dim=1).mean())
@@ -171,9 +197,14 @@ def _last_logits(opened: Opened) -> Tensor:
     return logits[-1]
 
 
+_LEFT_OUT = "A plan leaves attention out in some layers: the others are compared."
 _SEE_SITES = "Both sides have the same heads: see what changed in each."
 _SEE_CLOSEST = "The heads of two models are not the same heads: see the closest ones."
 _READOUT = {"logits": "the next token", "masked": "masked tokens", "embedding": "a sentence vector"}
+
+
+def _sites_reason(a: Opened, b: Opened) -> str | None:
+    return None if a.entry.trace.sites.keys() == b.entry.trace.sites.keys() else _LEFT_OUT
 
 
 def _layers_reason(*, same_weights: bool) -> str:
@@ -192,16 +223,18 @@ def _head_groups(site: SiteTrace) -> Iterator[range]:
         yield range(start, min(start + step, site.heads))
 
 
+def _aligned_sites(opened: Opened) -> list[SiteTrace]:
+    """Attention between the aligned tokens: beside a decoder, an encoder's are not among these."""
+    own = opened.entry.loaded.config.stack.self_sites
+    return [site for name, site in opened.entry.trace.sites.items() if name in own]
+
+
 def _head_count(opened: Opened) -> int:
-    return sum(site.heads for site in opened.entry.trace.sites.values())
+    return sum(site.heads for site in _aligned_sites(opened))
 
 
 def _weights(opened: Opened) -> tuple[str, str]:
     return opened.prepared.model_id, opened.prepared.name.revision
-
-
-def _shape(opened: Opened) -> list[tuple[str, int]]:
-    return [(site.site, site.heads) for site in opened.entry.trace.sites.values()]
 
 
 def _side(opened: Opened) -> dict[str, object]:

@@ -1,7 +1,7 @@
 """The engine: one facade that every door (HTTP, command line) asks. Its state is its pool and its store."""
 
-import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,7 +14,7 @@ from app.services.limits import Slots
 from app.services.opened import Opened
 from app.services.pair import pair
 from app.services.payload import npy, numbers
-from app.services.runs import ModelName, Prepared, prepare, run
+from app.services.runs import ModelName, Prepared, make_entry, prepare
 from app.services.trace_store import Entry, TraceStore
 from model.errors import UnknownSite
 from model.loading import LoadedModel
@@ -56,7 +56,9 @@ class Engine:
     def open_trace(self, request: TraceRequest) -> Opened:
         """The trace of a request, stored or run now. Raises NotReady, Busy and what `prepare` raises."""
         loaded, name = self._find(request.model)
-        prepared = prepare(request, loaded, name, self._store.budget)
+        with self._slots.take() if loaded.config.encoder else nullcontext():
+            # Where a decoder writes its own target, reading a request is a run too.
+            prepared = prepare(request, loaded, name, self._store.budget)
         trace_id = prepared.trace_id()
         entry = self._store.find(trace_id)
         if entry is None:
@@ -104,7 +106,7 @@ class Engine:
     def figures(self, trace_id: str, layers: range | None) -> dict[str, object]:
         """Every head's figures, site by site, with their definitions."""
         entry = self.entry(trace_id)
-        sites, _ = _layers(entry, _group(entry), layers)
+        sites = [site for group in _groups(entry) for site in _layers(entry, group, layers)[0]]
         found = [{"site": site.site, "heads": views.figures(site)} for site in sites]
         return {"definitions": views.DEFINITIONS, "sites": found}
 
@@ -127,32 +129,29 @@ class Engine:
         entry = self.entry(trace_id)
         if name not in entry.trace.sites:
             known = list(entry.trace.sites)
-            raise UnknownSite(
-                f"This trace has no site “{name}”: it has {known[0]} to {known[-1]}.", sites=known
-            )
+            there = f"it has {known[0]} to {known[-1]}" if known else "its plan left all attention out"
+            raise UnknownSite(f"This trace has no site “{name}”: {there}.", sites=known)
         site = entry.trace.sites[name]
         _check_index("head", head, site.heads)
         return entry, site
 
     def _run(self, prepared: Prepared, trace_id: str) -> Entry:
-        encoded, loaded = prepared.encoded, prepared.loaded
-        positions = readouts.logit_positions(loaded, encoded.ids)
-        start = time.perf_counter()
-        trace = run(loaded, encoded, prepared.plan, prepared.record, positions)
-        ms = (time.perf_counter() - start) * 1000
-        entry = Entry(trace_id, prepared.model_id, loaded, trace, tuple(encoded.ids), ms)
+        positions = readouts.logit_positions(prepared.loaded, prepared.encoded.ids)
+        entry = make_entry(prepared, trace_id, positions)
         self._store.add(entry)
         return entry
 
 
-def _group(entry: Entry) -> str:
-    return f"{entry.loaded.config.stack.name}.self"
+def _groups(entry: Entry) -> list[str]:
+    """Stack and kind of every attention of a trace."""
+    return list(dict.fromkeys(site.rpartition(".")[0] for site in entry.trace.sites))
 
 
 def _layers(entry: Entry, group: str, layers: range | None) -> tuple[list[SiteTrace], range]:
-    if group != _group(entry):
-        raise UnknownSite(f"This trace has no attention called “{group}”: it has {_group(entry)}.")
-    sites = list(entry.trace.sites.values())
+    sites = [site for name, site in entry.trace.sites.items() if name.rpartition(".")[0] == group]
+    if not sites:
+        there = ", ".join(_groups(entry)) or "none, since its plan left all out"
+        raise UnknownSite(f"This trace has no attention called “{group}”: it has {there}.")
     chosen = range(len(sites)) if layers is None else layers
     if not chosen or chosen.stop > len(sites):
         raise UnknownSite(

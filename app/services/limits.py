@@ -6,18 +6,25 @@ from contextlib import contextmanager
 
 from model.config import StackConfig, TransformerConfig
 from model.errors import Busy, OverBudget
+from model.plan import lengths
+from model.recorder import Recordable
 
 
 def trace_bytes(
-    config: TransformerConfig, tokens: int, record: frozenset[str], logit_rows: int, itemsize: int
+    config: TransformerConfig,
+    tokens: tuple[int, int],
+    record: frozenset[Recordable],
+    logit_rows: int,
+    itemsize: int,
 ) -> int:
-    """Bytes a trace of `tokens` tokens will hold.
+    """Bytes a trace will hold, for an input of `tokens`: the main stack's, and those of an encoder beside it.
 
-    They are q, k, v of every site, the last state, what `record` asks for, and `logit_rows` rows of logits.
+    They are q, k, v of every site, the last states, what `record` asks for, and `logit_rows` rows of logits.
     """
-    numbers = tokens * (_site_numbers(config.stack) * config.stack.layers + config.stack.width)
-    if "resid" in record:
-        numbers += tokens * config.stack.width * (config.stack.layers + 1)
+    numbers = sum(_site_numbers(config, site, *lengths(site, *tokens)) for site in config.sites)
+    for stack in config.stacks:
+        own = lengths(stack.self_sites[0], *tokens)[0]
+        numbers += own * (stack.width + sum(_recorded_numbers(stack, what) for what in record))
     return (numbers + logit_rows * config.embedding.vocabulary) * itemsize
 
 
@@ -51,6 +58,23 @@ class Slots:
             self._admitted.release()
 
 
-def _site_numbers(stack: StackConfig) -> int:
-    attention = stack.attention
-    return (attention.heads + 2 * attention.kv_heads) * attention.head_width
+def _site_numbers(config: TransformerConfig, site: str, queries: int, keys: int) -> int:
+    attention = config.attention_of(site)
+    return (queries * attention.heads + 2 * keys * attention.kv_heads) * attention.head_width
+
+
+def _recorded_numbers(stack: StackConfig, what: Recordable) -> int:
+    """Numbers a token that recording `what` keeps, over all layers."""
+    attention, sublayers = stack.attention, 3 if stack.cross else 2
+    a_layer = {
+        "resid": stack.width,
+        "mid": 0 if stack.parallel else stack.width * (sublayers - 1),
+        "attn_out": stack.width,
+        "cross_out": stack.width if stack.cross else 0,
+        "ffn_out": stack.width,
+        "head_out": attention.heads * attention.head_width * (sublayers - 1),
+        "ffn_pre": stack.feed_forward.width,
+        "ffn_act": stack.feed_forward.width,
+        "norms": 2 * sublayers * (2 if stack.norm_placement == "both" else 1),
+    }
+    return a_layer[what] * (stack.layers + (what == "resid"))

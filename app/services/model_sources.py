@@ -63,6 +63,7 @@ class BuiltIn(ModelSource):
             licence=entry.licence,
             size=entry.bytes,
             example=entry.examples[0],
+            opens=entry.opens,
         )
 
     def present(self) -> Present | None:  # noqa: D102

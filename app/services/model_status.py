@@ -21,6 +21,7 @@ class Card:
     licence: str | None = None
     size: int | None = None
     example: str | None = None
+    opens: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,8 @@ class ModelStatus:
     """One entry of `GET /api/models`. What only the weights can tell is None until they were loaded once.
 
     `progress` runs from 0 to 1 while fetching, `size` counts bytes on disk, `width` is D and `max_tokens` the
-    number of positions; `message` is for the user to read.
+    number of positions; `opens` is the (layer, head) to look at first where a publication names one;
+    `message` is for the user to read.
     """
 
     id: str
@@ -39,6 +41,7 @@ class ModelStatus:
     licence: str | None
     size: int | None
     example: str | None
+    opens: tuple[int, int] | None
     stacks: tuple[str, ...] | None = None
     layers: int | None = None
     heads: int | None = None

@@ -20,12 +20,14 @@ class Opened:
     def as_json(self) -> dict[str, object]:
         """The answer of POST /api/traces."""
         loaded, trace, prepared = self.entry.loaded, self.entry.trace, self.prepared
-        stack = loaded.config.stack
+        stack, source = loaded.config.stack, prepared.reading.source
         return {
             "id": self.entry.id,
             "model": self.model,
             "tokens": [_token(token) for token in prepared.encoded.tokens],
-            "sites": [_site(site, layer, stack.name) for layer, site in enumerate(trace.sites.values())],
+            "source_tokens": None if source is None else [_token(token) for token in source.tokens],
+            "written": prepared.reading.written,
+            "sites": [_site(site, beside=source is not None) for site in trace.sites.values()],
             "sizes": {
                 "tokens": trace.tokens,
                 "layers": stack.layers,
@@ -56,7 +58,10 @@ class Opened:
     def notices(self) -> list[str]:
         """What the checkpoint, the tokenizer or the arithmetic did that the user would not see otherwise."""
         trace = self.entry.trace
-        return [*self.entry.loaded.notices, *self.prepared.encoded.notices, *_numeric_notices(trace)]
+        reading = self.prepared.reading
+        source = [] if reading.source is None else reading.source.notices
+        of_text = [*reading.notices, *source, *reading.encoded.notices]
+        return [*self.entry.loaded.notices, *of_text, *_numeric_notices(trace)]
 
 
 def _token(token: Token) -> dict[str, object]:
@@ -70,14 +75,16 @@ def _token(token: Token) -> dict[str, object]:
     }
 
 
-def _site(site: SiteTrace, layer: int, stack: str) -> dict[str, object]:
+def _site(site: SiteTrace, *, beside: bool) -> dict[str, object]:
+    """A site; `beside` a decoder, an encoder's tokens are the source's."""
+    stack, kind, layer = site.site.split(".")
     shared, scale = site.rule.shared_mask, site.rule.shared_scale
     width = site.q.shape[-1]
     return {
         "site": site.site,
         "stack": stack,
-        "kind": "self",
-        "layer": layer,
+        "kind": kind,
+        "layer": int(layer),
         "heads": site.heads,
         "kv_heads": site.k.shape[0],
         "d_k": width,
@@ -87,6 +94,8 @@ def _site(site: SiteTrace, layer: int, stack: str) -> dict[str, object]:
         "mask_by_head": shared is None,
         "queries": site.queries,
         "keys": site.keys,
+        "query_tokens": "source_tokens" if beside and stack == "encoder" else "tokens",
+        "key_tokens": "source_tokens" if beside and (stack == "encoder" or kind == "cross") else "tokens",
     }
 
 

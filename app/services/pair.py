@@ -1,14 +1,17 @@
 """The arithmetic of one pair: from a query vector and a key vector to a weight, every number on the way."""
 
+from typing import Literal
+
 import torch
 
 from app.services.payload import number, numbers
-from app.services.readouts import label
 from app.services.trace_store import Entry
-from model.config import Learned, Rope
+from model.config import AlibiPosition, Learned, RelativeBuckets, Rope, Sinusoidal
 from model.rules import scale_in_words
-from model.stack import Block
+from model.scores import Stage, soft_cap
 from model.trace import SiteTrace
+
+_AROUND_BIAS: tuple[Stage, Stage] = ("biased", "scaled")
 
 
 def pair(entry: Entry, site: SiteTrace, head: int, query: int, key: int) -> dict[str, object]:
@@ -23,8 +26,8 @@ def pair(entry: Entry, site: SiteTrace, head: int, query: int, key: int) -> dict
     return {
         "site": site.site,
         "head": head,
-        "query": {"index": query, "text": label(entry.loaded, entry.ids[query])},
-        "key": {"index": key, "text": label(entry.loaded, entry.ids[key])},
+        "query": {"index": query, "text": _tokens(entry, site, "query")[query]},
+        "key": {"index": key, "text": _tokens(entry, site, "key")[key]},
         "q": numbers(q),
         "k": numbers(k),
         "products": numbers(q * k),
@@ -32,8 +35,9 @@ def pair(entry: Entry, site: SiteTrace, head: int, query: int, key: int) -> dict
         "scale": scale,
         "scale_words": scale_in_words(scale, len(q)),
         "scaled": number(site.attention(heads, rows, "scaled")[0, 0, key].item()),
-        "bias": 0.0,
-        "bias_words": _bias_in_words(entry),
+        "softcap": site.rule.softcap,
+        "bias": number(_bias(site, head, query, key)),
+        "bias_words": _bias_in_words(entry, site),
         "mask": "open" if torch.isfinite(row[key]) else "closed",
         "score": number(row[key].item()),
         "row_max": number(row.max().item()),
@@ -48,19 +52,40 @@ def _contribution_norm(
     entry: Entry, site: SiteTrace, head: int, value: torch.Tensor, weight: float
 ) -> float | None:
     """‖weight · v W_O‖, what this pair adds to the query's stream (Kobayashi et al. 2020, equation 4)."""
-    stack = entry.loaded.transformer.stack
-    block = stack.blocks[stack.config.sites.index(site.site)]
-    assert isinstance(block, Block)
     with torch.inference_mode():
-        added = block.attention.contribution(head, value)  # [D]
+        added = entry.loaded.transformer.attention_at(site.site).contribution(head, value)  # [D]
     return number(weight * float(added.float().norm()))
 
 
-def _bias_in_words(entry: Entry) -> str:
-    match entry.loaded.config.stack.position:
-        case Learned():
+def _tokens(entry: Entry, site: SiteTrace, role: Literal["query", "key"]) -> tuple[str, ...]:
+    """What the positions of a site's queries or keys stand for."""
+    stack, kind, _ = site.site.split(".")
+    beside = bool(entry.source_tokens)
+    of_source = beside and (stack == "encoder" or (kind == "cross" and role == "key"))
+    return entry.source_tokens if of_source else entry.tokens
+
+
+def _bias(site: SiteTrace, head: int, query: int, key: int) -> float:
+    """What positions add to this score: the step from the scaled, perhaps capped, score."""
+    if site.rule.bias is None:
+        return 0.0
+    heads, rows = range(head, head + 1), range(query, query + 1)
+    biased, scaled = (site.attention(heads, rows, stage)[0, 0, key] for stage in _AROUND_BIAS)
+    capped = scaled if site.rule.softcap is None else soft_cap(scaled, site.rule.softcap)
+    return float(biased - capped)
+
+
+def _bias_in_words(entry: Entry, site: SiteTrace) -> str:
+    if ".cross." in site.site:
+        return "none: cross-attention knows no positions of its own"
+    match entry.loaded.config.stack_of(site.site).position:
+        case Learned() | Sinusoidal():
             return "none: positions were added to the embeddings"
         case Rope():
             return "none: positions are rotated into q and k"
+        case AlibiPosition():
+            return "ALiBi: −slope × distance"
+        case RelativeBuckets():
+            return "a trained bias for this head and distance"
         case _:
             return "none: this model has no positions"

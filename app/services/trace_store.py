@@ -11,13 +11,14 @@ from model.trace import Trace
 
 @dataclass(frozen=True)
 class Entry:
-    """A trace with the model that made it."""
+    """A trace with the model that made it; `tokens` and `source_tokens` are what its positions stand for."""
 
     id: str
     model_id: str
     loaded: LoadedModel
     trace: Trace
-    ids: tuple[int, ...]
+    tokens: tuple[str, ...]
+    source_tokens: tuple[str, ...]
     ms: float
 
 

@@ -2,7 +2,19 @@
 
 import pytest
 
-from tests.serving import BERT, LLAMA, MASKED, MUTE, WILD, load, serving, write_models
+from tests.serving import (
+    BART,
+    BERT,
+    LLAMA,
+    MASKED,
+    MUTE,
+    T5,
+    WHISPER,
+    WILD,
+    load,
+    serving,
+    write_models,
+)
 
 
 @pytest.fixture(scope="session")
@@ -13,6 +25,6 @@ def models(tmp_path_factory):
 @pytest.fixture(scope="session")
 def client(models):
     with serving(models) as client:
-        for model in (BERT, MASKED, LLAMA, MUTE, WILD):
+        for model in (BERT, MASKED, LLAMA, MUTE, WILD, BART, T5, WHISPER):
             assert load(client, model)[-1]["state"] == "ready"
         yield client

@@ -4,6 +4,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 from app.services import engine as engine_module
+from app.services import runs as runs_module
 from app.services import start
 from tests.serving import BERT, CAUSAL, LLAMA, MASKED, TEXT, load, problem, serving, trace
 from tests.tiny import ids
@@ -44,13 +45,13 @@ def test_eight_at_once_get_bit_for_bit_what_one_alone_gets(models):
 
 
 def test_the_same_text_asked_for_by_many_is_run_once(models, monkeypatch):
-    runs, real = [], engine_module.run
+    runs, real = [], runs_module.run
 
     def noted(*args):
         runs.append(args)
         return real(*args)
 
-    monkeypatch.setattr(engine_module, "run", noted)
+    monkeypatch.setattr(runs_module, "run", noted)
     with serving(models) as client, ThreadPoolExecutor(8) as pool:
         load(client, BERT)
         found = set(pool.map(lambda _: trace(client, text=TEXT)["id"], range(8)))
@@ -60,7 +61,7 @@ def test_the_same_text_asked_for_by_many_is_run_once(models, monkeypatch):
 
 def test_a_full_line_is_said_and_what_is_stored_is_still_shown(models, monkeypatch):
     entered, go = threading.Event(), threading.Event()
-    real = engine_module.run
+    real = runs_module.run
     monkeypatch.setattr(engine_module, "RUNS_WAITING", 0)
 
     def slow(*args):
@@ -71,7 +72,7 @@ def test_a_full_line_is_said_and_what_is_stored_is_still_shown(models, monkeypat
     with serving(models) as client, ThreadPoolExecutor(1) as pool:
         load(client, BERT)
         stored = trace(client, text=TEXT)
-        monkeypatch.setattr(engine_module, "run", slow)
+        monkeypatch.setattr(runs_module, "run", slow)
         running = pool.submit(trace, client, text="did it")
         try:
             assert entered.wait(PATIENCE)

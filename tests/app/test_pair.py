@@ -3,6 +3,10 @@ import math
 import numpy as np
 import pytest
 
+from app.services.pair import pair
+from app.services.trace_store import Entry
+from model.loading import LoadedModel
+from tests import tiny_models
 from tests.serving import BERT, LLAMA, TEXT, app_of, trace, weights
 
 SITES = [
@@ -32,6 +36,7 @@ def test_the_numbers_add_up(client, model, site, head, query, key, plan):
     assert pair["scale_words"] == ("-0.5" if plan else f"1/√{described['d_k']}")
     assert pair["scaled"] == pytest.approx(pair["dot"] * pair["scale"], rel=1e-6)
     assert pair["bias"] == 0
+    assert pair["softcap"] is None
     assert pair["mask"] == "open"
     assert pair["score"] == pytest.approx(pair["scaled"] + pair["bias"])
     row = weights(client, opened, site, head, stage="masked")[query].astype(float)
@@ -106,3 +111,48 @@ def test_a_pair_is_named_by_its_tokens(client):
     pair = ask(client, opened, "encoder.self.0", 0, 1, 2).json()
     assert pair["query"] == {"index": 1, "text": "the"}
     assert pair["key"] == {"index": 2, "text": "animal"}
+
+
+WORDS = {
+    "encoder, learned, post-norm": "none: positions were added to the embeddings",
+    "encoder, sinusoids, shared layers": "none: positions were added to the embeddings",
+    "decoder, rotary, grouped": "none: positions are rotated into q and k",
+    "decoder, ALiBi, scale by layer": "ALiBi: −slope × distance",
+    "decoder, no positions": "none: this model has no positions",
+    "decoder, norms on both sides, soft-cap, windows": "none: positions are rotated into q and k",
+    "encoder–decoder, relative": "a trained bias for this head and distance",
+}
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_every_step_from_dot_to_weight_adds_up_in_every_kind_of_model(name):
+    entry = _entry(name)
+    for site in entry.trace.sites.values():
+        found = pair(entry, site, 2, 7, 6)
+        capped = found["scaled"]
+        if found["softcap"] is not None:
+            capped = found["softcap"] * math.tanh(found["scaled"] / found["softcap"])
+        assert found["score"] == pytest.approx(capped + found["bias"])
+        weight = math.exp(found["score"] - found["row_max"]) / found["row_sum_exp"]
+        assert found["weight"] == pytest.approx(weight)
+        cross = ".cross." in site.site
+        assert found["bias_words"].startswith("none: cross-attention" if cross else WORDS[name])
+        assert (found["bias"] == 0) == (cross or WORDS[name].startswith("none"))
+    if name.endswith("windows"):
+        assert found["softcap"] == 3.0
+
+
+def test_alibi_adds_minus_slope_times_distance():
+    entry = _entry("decoder, ALiBi, scale by layer")
+    site = entry.trace.sites["decoder.self.1"]
+    found = [pair(entry, site, head, 8, 3)["bias"] for head in range(4)]
+    assert found == pytest.approx([-5 * 2.0**-n for n in (2, 4, 6, 8)])
+    assert pair(entry, site, 0, 8, 3)["scale"] == pytest.approx(6**-0.5 / 2)
+
+
+def _entry(name):
+    model = tiny_models.build(name)
+    ran = tiny_models.trace(model)
+    loaded = LoadedModel(model, None, "tiny", "cpu", "float64", ())
+    source = () if ran.memory is None else tuple(map(str, range(len(ran.memory))))
+    return Entry("0", "tiny", loaded, ran, tuple(map(str, range(ran.tokens))), source, 0.0)

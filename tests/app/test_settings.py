@@ -22,7 +22,7 @@ def test_defaults():
     settings = load_settings()
     assert (settings.host, settings.port) == ("127.0.0.1", 8000)
     assert settings.hub is True
-    assert settings.preload == ("minilm", "smollm2")
+    assert settings.preload == ("minilm", "smollm2", "whisper-tiny.en", "rxnmapper")
     assert settings.cache_dir == user_cache_path("attention-atlas")
     assert settings.trace_bytes == memory.machine_bytes() // 8
 

@@ -12,6 +12,7 @@ import app.main
 from app.deps import Services
 from app.services import start
 from model.errors import NotReady
+from model.interventions import KINDS
 from tests.serving import (
     BERT,
     BROKEN,
@@ -200,7 +201,7 @@ def test_the_list_of_models(client):
         "state": "ready",
     }
     assert (ready["max_tokens"], ready["readout"], ready["own_mask"]) == (48, "logits", "causal")
-    assert ready["supports"] == ["set_mask", "block", "set_scale"]
+    assert ready["supports"] == list(KINDS)
     assert ready["builtin"] is False
     absent = listed["minilm"]
     assert (absent["state"], absent["layers"], absent["builtin"]) == ("absent", None, True)

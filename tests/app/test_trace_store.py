@@ -11,7 +11,7 @@ from tests.tiny import ids
 
 
 def entry(name, size):
-    return Entry(name, "model", None, SimpleNamespace(nbytes=size), (), 0.0)
+    return Entry(name, "model", None, SimpleNamespace(nbytes=size), (), (), 0.0)
 
 
 def test_the_least_recently_used_goes_first():

@@ -3,6 +3,7 @@ import re
 import numpy as np
 import pytest
 
+from app.schemas import RECORDABLES
 from tests.serving import (
     BERT,
     CAUSAL,
@@ -60,6 +61,8 @@ def test_what_opening_a_trace_tells(client):
         "mask_by_head": False,
         "queries": 8,
         "keys": 8,
+        "query_tokens": "tokens",
+        "key_tokens": "tokens",
     }
     # q, k, v of 3 layers of 60 numbers each, and the last state, in 4 bytes a number
     assert body["sizes"] == {"tokens": 8, "layers": 3, "heads": 5, "bytes": 8 * (3 * 3 * 60 + 60) * 4}
@@ -70,10 +73,11 @@ def test_what_opening_a_trace_tells(client):
         "the model's own",
     )
     assert body["ms"] > 0
+    assert (body["source_tokens"], body["written"]) == (None, False)
     assert body["notices"] == ["1 piece of the text is unknown to this model's vocabulary: cab became [UNK]."]
     assert set(body) == {
         *("id", "model", "tokens", "sites", "sizes", "device", "dtype", "ms"),
-        *("plan", "plan_words", "readout", "notices"),
+        *("plan", "plan_words", "readout", "notices", "source_tokens", "written"),
     }
 
 
@@ -265,16 +269,16 @@ def test_the_most_tokens_that_fit(client):
 
 def count_runs(monkeypatch):
     """Notes every run of a model."""
-    from app.services import engine
+    from app.services import runs as module
 
     runs = []
-    real = engine.run
+    real = module.run
 
     def noted(*args):
         runs.append(args)
         return real(*args)
 
-    monkeypatch.setattr(engine, "run", noted)
+    monkeypatch.setattr(module, "run", noted)
     return runs
 
 
@@ -303,7 +307,7 @@ def test_a_trace_over_the_budget_is_refused_before_it_runs(models, monkeypatch):
 
 
 @pytest.mark.parametrize("model", [BERT, MASKED, LLAMA, MUTE])
-@pytest.mark.parametrize("record", [[], ["resid"]])
+@pytest.mark.parametrize("record", [[], ["resid"], list(RECORDABLES)])
 def test_the_estimate_is_what_a_trace_holds(client, model, record):
     from app.services.limits import trace_bytes
 
@@ -311,5 +315,5 @@ def test_the_estimate_is_what_a_trace_holds(client, model, record):
     body = trace(client, **request)
     config = app_of(client).state.services.engine().entry(body["id"]).loaded.config
     rows = {"embedding": 0, "logits": 1, "masked": 2}[config.readout]
-    estimate = trace_bytes(config, body["sizes"]["tokens"], frozenset(record), rows, 4)
+    estimate = trace_bytes(config, (body["sizes"]["tokens"], 0), frozenset(record), rows, 4)
     assert body["sizes"]["bytes"] == estimate

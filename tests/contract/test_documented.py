@@ -8,8 +8,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from app.schemas import RECORDABLES
 from model import errors
-from tests.serving import BERT, CAUSAL, LLAMA, MASKED, MUTE, TEXT, WILD, trace
+from model.interventions import KINDS
+from tests.serving import BART, BERT, CAUSAL, LLAMA, MASKED, MUTE, TEXT, WILD, trace
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = (ROOT / "docs" / "api.md").read_text("utf-8")
@@ -83,6 +85,7 @@ def test_the_fields_of_a_trace(client):
         trace(client, model=LLAMA, text="hello"),
         trace(client, model=MASKED, text="the [MASK]"),
         trace(client, model=WILD, ids=[1]),
+        trace(client, model=BART, text=TEXT, target="the animal"),
     ]
     assert known(*answers) == fields("POST /api/traces")
 
@@ -166,8 +169,18 @@ def test_every_kind_of_error_is_documented():
 
 def test_every_documented_step_of_a_plan_runs(client):
     steps = re.findall(r'^\| `(\{"kind".*?\})` \|', DOCUMENT, re.MULTILINE)
-    assert {json.loads(step)["kind"] for step in steps} == {"set_mask", "block", "set_scale"}
-    assert len(steps) == 8
+    assert {json.loads(step)["kind"] for step in steps} == set(KINDS)
+    assert len(steps) == 21
     for step in steps:
-        count = 2 if "custom" in step else 5
-        assert trace(client, ids=[5] * count, plan=[json.loads(step)])["id"]
+        count = 2 if "[1, 1]" in step or "[0.5, 0.5]" in step else 5
+        plan = [json.loads(step)]
+        model = LLAMA if "base" in step or "from_layer" in step else BERT
+        opened = trace(client, model=model, ids=[5] * count, plan=plan)
+        assert opened["id"]
+
+
+def test_every_word_of_what_can_be_recorded_is_documented(client):
+    listed = re.findall(
+        r"^\| `(\w+)` \| .*? \|$", DOCUMENT.split("| Recorded |")[1].split("\n\n")[0], re.MULTILINE
+    )
+    assert listed == list(RECORDABLES)

@@ -1,5 +1,6 @@
 """Whatever is sent: an answer or a problem in one sentence, never a failure of the server."""
 
+import base64
 import json
 from urllib.parse import quote
 
@@ -7,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from tests.serving import BERT, LLAMA, MASKED, TEXT, trace
+from app.schemas import RECORDABLES
+from tests.serving import BART, BERT, LLAMA, MASKED, T5, TEXT, WHISPER, trace
 
 QUICK = settings(
     max_examples=120, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
@@ -30,7 +32,10 @@ def mostly(good):
 index = mostly(st.integers(0, 9))
 targets = {
     "sites": mostly(
-        st.none() | st.sampled_from(["*", "*.self.*", "encoder.*", "encoder.self.1", "[", "decoder.self.0"])
+        st.none()
+        | st.sampled_from(
+            ["*", "*.self.*", "encoder.*", "encoder.self.1", "[", "decoder.self.0", "decoder.cross.*"]
+        )
     ),
     "heads": mostly(st.none() | st.lists(st.integers(0, 6), max_size=3)),
 }
@@ -51,19 +56,48 @@ step = (
     | st.fixed_dictionaries(
         {"kind": st.just("set_scale")}, optional={"rule": mostly(scales), "times": mostly(number), **targets}
     )
+    | st.fixed_dictionaries(
+        {"kind": st.just("set_position")},
+        optional={
+            "mode": mostly(st.sampled_from(["own", "off", "shuffle", "reverse", "shift"])),
+            "by": mostly(st.integers(-9, 50)),
+            "seed": index,
+            "base": mostly(number),
+            "from_layer": index,
+            "sites": targets["sites"],
+        },
+    )
+    | st.fixed_dictionaries(
+        {"kind": st.just("ablate_head")},
+        optional={"mode": mostly(st.sampled_from(["zero", "mean", "uniform"])), **targets},
+    )
+    | st.fixed_dictionaries({"kind": st.just("set_attention"), "weights": mostly(cells)}, optional=targets)
+    | st.fixed_dictionaries(
+        {
+            "kind": st.sampled_from(["drop_sublayer", "drop_residual", "drop_norm"]),
+            "sublayer": mostly(st.sampled_from(["attention", "cross", "ffn"])),
+        },
+        optional={"sites": targets["sites"]},
+    )
 )
 plan = mostly(st.lists(mostly(step), max_size=3))
-model = st.sampled_from([BERT, MASKED, LLAMA])
+model = st.sampled_from([BERT, MASKED, LLAMA, BART])
 words = st.sampled_from([TEXT, "the [MASK] did it", "a", "hello hi"])
-good = st.fixed_dictionaries({"model": model, "text": words}, optional={"plan": plan})
+recorded = mostly(st.lists(st.sampled_from(RECORDABLES), max_size=3))
+good = st.fixed_dictionaries({"model": model, "text": words}, optional={"plan": plan, "record": recorded}) | (
+    st.fixed_dictionaries({"model": st.just(BART), "text": words, "target": words}, optional={"plan": plan})
+)
 request = st.fixed_dictionaries(
-    {"model": mostly(model | st.sampled_from(["nonsense", "local:tiny/", "org/name"]))},
+    {"model": mostly(model | st.sampled_from([T5, WHISPER, "nonsense", "local:tiny/", "org/name"]))},
     optional={
         "text": mostly(words | text),
         "text_pair": mostly(words | text),
         "ids": mostly(st.lists(st.integers(0, 24), max_size=50)),
         "plan": plan,
-        "record": mostly(st.lists(st.just("resid"), max_size=1)),
+        "record": recorded,
+        "target": mostly(words | text),
+        "target_ids": mostly(st.lists(st.integers(0, 24), max_size=50)),
+        "audio": mostly(st.binary(max_size=60).map(lambda data: base64.b64encode(data).decode())),
     },
 )
 
@@ -122,8 +156,8 @@ def test_any_bytes(client, content):
 
 # No half pairs here: an address is UTF-8.
 sendable = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
-group = st.sampled_from(["encoder.self"] * 3 + ["decoder.self", "encoder.cross"])
-site = st.sampled_from(["encoder.self.0", "encoder.self.2", "encoder.self.3"])
+group = st.sampled_from(["encoder.self", "encoder.self", "decoder.self", "decoder.cross", "encoder.cross"])
+site = st.sampled_from(["encoder.self.0", "encoder.self.2", "encoder.self.3", "decoder.cross.1"])
 head = st.sampled_from(["0", "2", "4", "5", "-1"])
 VIEWS = {
     "heads": [],
@@ -154,10 +188,10 @@ questions = st.sampled_from(sorted(VIEWS)).flatmap(
 
 
 @QUICK
-@given(question=questions)
-def test_any_question_about_a_trace(client, question):
+@given(question=questions, beside=st.booleans())
+def test_any_question_about_a_trace(client, question, beside):
     parts, query = question
-    opened = trace(client, text=TEXT)
+    opened = trace(client, model=BART, text=TEXT, target="did it") if beside else trace(client, text=TEXT)
     path = "/".join(quote(part, safe="") for part in [opened["id"], *parts])
     answer = client.get(f"/api/traces/{path}", params=query)
     event(f"{parts[0]} {answer.status_code}")
