@@ -1,7 +1,7 @@
 /** The steps from q·k to a weight, with as many digits as it takes for them to add up on screen. */
 
 /** @typedef {import('./types.js').PairAnswer} PairAnswer */
-/** @typedef {{dot: string, scale: string, scaled: string, bias: string, score: string, max: string, shifted: string,
+/** @typedef {{dot: string, scale: string, scaled: string, cap: string, capped: string, bias: string, score: string, max: string, shifted: string,
  *   exp: string, sum: string, weight: string}} Shown */
 
 const LEAST = 4;
@@ -32,6 +32,8 @@ function shown(pair, digits) {
     dot: pair.dot.toFixed(digits + 2),
     scale: significant(pair.scale, digits + 4),
     scaled: pair.scaled.toFixed(fine),
+    cap: pair.softcap === null ? '' : significant(pair.softcap, digits + 4),
+    capped: pair.softcap === null ? '' : capped(pair.scaled, pair.softcap).toFixed(fine),
     bias: pair.bias === 0 ? '0' : pair.bias.toFixed(fine),
     score: Number.isFinite(score) ? score.toFixed(fine) : '−∞',
     max: pair.row_max.toFixed(fine),
@@ -57,10 +59,14 @@ export function addsUp(s, open) {
   const scaled = digitsLike(Number(s.dot) * Number(s.scale), s.scaled) === s.scaled;
   if (!open) return scaled;
   return scaled
-    && digitsLike(Number(s.scaled) + Number(s.bias), s.score) === s.score
+    && (s.cap === '' || digitsLike(capped(Number(s.scaled), Number(s.cap)), s.capped) === s.capped)
+    && digitsLike(Number(s.cap === '' ? s.scaled : s.capped) + Number(s.bias), s.score) === s.score
     && digitsLike(Math.exp(Number(s.shifted)), s.exp) === s.exp
     && digitsLike(Number(s.exp) / Number(s.sum), s.weight) === s.weight;
 }
+
+/** Soft-capped scores of Gemma 2 (2024). @param {number} scaled @param {number} cap */
+const capped = (scaled, cap) => cap * Math.tanh(scaled / cap);
 
 /**
  * The steps in float64, from the server's dot product on: its float32 steps round in the seventh digit, and what
@@ -70,7 +76,8 @@ export function addsUp(s, open) {
  */
 function exact(pair) {
   const scaled = pair.dot * pair.scale;
-  const score = pair.score === null ? null : scaled + pair.bias;
+  const before = pair.softcap === null ? scaled : capped(scaled, pair.softcap);
+  const score = pair.score === null ? null : before + pair.bias;
   const max = score !== null && pair.score === pair.row_max ? score : pair.row_max;
   return { ...pair, scaled, score, row_max: max };
 }

@@ -4,71 +4,76 @@
  */
 
 /** @typedef {import('./types.js').Token} Token */
+/** @typedef {import('./types.js').Axes} Axes */
 /** @typedef {{query: number, key: number, score: number}} Link */
 
 /** @param {Token} token */
 const isWord = (token) => !token.special && /[\p{L}\p{N}]/u.test(token.text);
 
 /**
- * @param {Token[]} tokens
+ * @param {Axes} axes
  * @param {number} query
  * @param {number} key
  * @returns {boolean} whether a link between the two says something about the text
  */
-export function telling(tokens, query, key) {
-  const [a, b] = [tokens[query], tokens[key]];
-  return key > 0 && Math.abs(query - key) > 1 && isWord(a) && isWord(b)
+export function telling({ queries, keys, same }, query, key) {
+  const [a, b] = [queries[query], keys[key]];
+  if (!isWord(a) || !isWord(b)) return false;
+  return !same || (key > 0 && Math.abs(query - key) > 1
     && !a.words.some((word) => b.words.includes(word))
-    && a.text.trim().toLowerCase() !== b.text.trim().toLowerCase();
+    && a.text.trim().toLowerCase() !== b.text.trim().toLowerCase());
 }
 
 /**
  * Which cells of a picture of the attention may be chosen. In a pooled picture a cell stands for a block of
  * pairs, and only its place can be judged.
  *
- * @param {Token[]} tokens
- * @param {number} size rows and columns of the picture
- * @returns {Uint8Array} size × size, 1 where the cell may be chosen
+ * @param {Axes} axes
+ * @param {number} rows
+ * @param {number} cols
+ * @returns {Uint8Array} rows × cols, 1 where the cell may be chosen
  */
-export function choosable(tokens, size) {
-  const exact = tokens.length === size;
-  return Uint8Array.from({ length: size * size }, (_, i) => {
-    const [query, key] = [Math.floor(i / size), i % size];
-    return Number(exact ? telling(tokens, query, key) : key > 0 && query !== key);
+export function choosable(axes, rows, cols) {
+  const exact = axes.queries.length === rows && axes.keys.length === cols;
+  const placed = (/** @type {number} */ query, /** @type {number} */ key) => (axes.same ? key > 0 && query !== key
+    : axes.queries.length !== rows || isWord(axes.queries[query]));
+  return Uint8Array.from({ length: rows * cols }, (_, i) => {
+    const [query, key] = [Math.floor(i / cols), i % cols];
+    return Number(exact ? telling(axes, query, key) : placed(query, key));
   });
 }
 
 /**
- * Weight, less what the other queries give to the same key or what the head gives at the same offset,
- * and less for near pairs.
+ * Weight, less what the other queries give to the same key or, within one text, what the head gives at the same
+ * offset, and less for near pairs.
  *
  * @param {ArrayLike<number>} grid one head's picture, row by row, from `offset` on
  * @param {number} offset
- * @param {number} size
+ * @param {[number, number]} shape
  * @param {Uint8Array} allowed
- * @param {boolean} [far] whether near pairs count for less
+ * @param {{same: boolean, far?: boolean}} how far: near pairs count for less
  * @returns {Link | null}
  */
-export function strongest(grid, offset, size, allowed, far = true) {
-  const columns = new Float64Array(size);
-  const diagonals = new Float64Array(2 * size);
-  for (let q = 0; q < size; q += 1) {
-    for (let k = 0; k < size; k += 1) {
-      const w = grid[offset + q * size + k];
+export function strongest(grid, offset, [rows, cols], allowed, { same, far = true }) {
+  const columns = new Float64Array(cols);
+  const diagonals = new Float64Array(rows + cols);
+  for (let q = 0; q < rows; q += 1) {
+    for (let k = 0; k < cols; k += 1) {
+      const w = grid[offset + q * cols + k];
       columns[k] += w;
-      diagonals[k - q + size] += w;
+      diagonals[k - q + rows] += w;
     }
   }
   /** @type {Link | null} */
   let best = null;
-  for (let q = 0; q < size; q += 1) {
-    for (let k = 0; k < size; k += 1) {
-      if (!allowed[q * size + k]) continue;
-      const w = grid[offset + q * size + k];
+  for (let q = 0; q < rows; q += 1) {
+    for (let k = 0; k < cols; k += 1) {
+      if (!allowed[q * cols + k]) continue;
+      const w = grid[offset + q * cols + k];
       const distance = Math.abs(q - k);
-      const popular = (columns[k] - w) / Math.max(1, size - 1);
-      const positional = (diagonals[k - q + size] - w) / Math.max(1, size - distance - 1);
-      const score = (w - Math.max(popular, positional)) * (far ? 1 - 1 / distance : 1);
+      const popular = (columns[k] - w) / Math.max(1, rows - 1);
+      const positional = same ? (diagonals[k - q + rows] - w) / Math.max(1, rows - distance - 1) : 0;
+      const score = (w - Math.max(popular, positional)) * (same && far ? 1 - 1 / distance : 1);
       if (!best || score > best.score) best = { query: q, key: k, score };
     }
   }
@@ -79,16 +84,16 @@ export function strongest(grid, offset, size, allowed, far = true) {
  * Heads to begin with, most promising first. Thumbnails of a long text are pooled, which hides near links and
  * blurs far ones: the best heads by either reading are named, and their exact matrices decide.
  *
- * @param {import('./types.js').Tensor} overview uint8 [L, H, n, n]
- * @param {Token[]} tokens
+ * @param {import('./types.js').Tensor} overview uint8 [L, H, rows, cols]
+ * @param {Axes} axes
  * @returns {import('./types.js').HeadRef[]}
  */
-export function promising(overview, tokens) {
-  const [layers, heads, size] = overview.shape;
-  const exact = tokens.length === size;
-  const allowed = choosable(tokens, size);
+export function promising(overview, axes) {
+  const [layers, heads, rows, cols] = overview.shape;
+  const exact = axes.queries.length === rows && axes.keys.length === cols;
+  const allowed = choosable(axes, rows, cols);
   const ranked = (/** @type {boolean} */ far) => Array.from({ length: layers * heads }, (_, index) => ({
-    index, score: strongest(overview.data, index * size * size, size, allowed, far)?.score ?? -1,
+    index, score: strongest(overview.data, index * rows * cols, [rows, cols], allowed, { same: axes.same, far })?.score ?? -1,
   })).sort((a, b) => b.score - a.score);
   const [far, near] = [ranked(true), exact ? [] : ranked(false)];
   const order = exact ? [far[0]] : [far[0], near[0], far[1], near[1]].filter((entry) => entry !== undefined);
@@ -100,16 +105,16 @@ export function promising(overview, tokens) {
  * @param {import('./types.js').Tensor} tile float32 [rows, cols], exact
  * @param {number} row0
  * @param {number} col0
- * @param {Token[]} tokens when empty, no pair is preferred for what it tells
+ * @param {Axes | null} axes null: no pair is preferred for what it tells
  * @returns {{query: number, key: number}} the heaviest telling pair, or the heaviest of all where none tells
  */
-export function heaviest(tile, row0, col0, tokens) {
+export function heaviest(tile, row0, col0, axes) {
   const [rows, cols] = tile.shape;
   let best = { query: row0, key: col0, weight: -1, tells: false };
   for (let r = 0; r < rows; r += 1) {
     for (let c = 0; c < cols; c += 1) {
       const weight = tile.data[r * cols + c];
-      const tells = tokens.length > 0 && telling(tokens, row0 + r, col0 + c);
+      const tells = axes !== null && telling(axes, row0 + r, col0 + c);
       if ((tells && !best.tells) || (tells === best.tells && weight > best.weight)) {
         best = { query: row0 + r, key: col0 + c, weight, tells };
       }

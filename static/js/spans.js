@@ -38,7 +38,10 @@ export function joints(text, tokens) {
   const offsets = unitOffsets(text);
   let end = 0;
   return tokens.map((token, index) => {
-    if (!token.span) return index === 0 ? 'start' : 'space';
+    if (!token.span) {
+      if (index === 0) return 'start';
+      return token.special || tokens[index - 1].special || /^\s/.test(token.text) ? 'space' : 'joined';
+    }
     const begin = Math.min(token.span[0], offsets.length - 1);
     const gap = begin > end ? text.slice(offsets[end], offsets[begin]) : '';
     const lead = /^\s*/.exec(token.text)?.[0] ?? '';

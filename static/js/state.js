@@ -4,6 +4,12 @@
 
 const VERSION = '1';
 
+/** Stack and kind of every attention that a model may have, in the order data flows. */
+export const GROUPS = ['encoder.self', 'decoder.self', 'decoder.cross'];
+
+/** @type {import('./types.js').Setting} */
+const OWN = { mask: { name: 'own' }, scale: 'own' };
+
 /** A fragment that this page cannot read; the message is for the user. */
 export class StateError extends Error {}
 
@@ -18,7 +24,7 @@ export const side = (model) => ({ model, mask: { name: 'own' }, scale: 'own' });
  * @returns {State}
  */
 export const initial = (model) => ({
-  text: '', view: 'one', a: side(model), b: side(model), pick: nothing(), pickB: null,
+  text: '', target: '', view: 'one', a: side(model), b: side(model), pick: nothing(), pickB: null,
   tab: 'matrix', colour: 'power', zoom: null,
 });
 
@@ -85,7 +91,12 @@ function isMask(mask) {
 }
 
 /** @param {any} value */
-const isSide = (value) => typeof value?.model === 'string' && isMask(value.mask) && ['own', 'none'].includes(value.scale);
+const isSetting = (value) => isMask(value?.mask) && ['own', 'none'].includes(value.scale);
+
+/** @param {any} value */
+const isSide = (value) => typeof value?.model === 'string' && isSetting(value)
+  && (value.groups === undefined || (value.groups !== null && typeof value.groups === 'object'
+    && Object.entries(value.groups).every(([group, setting]) => GROUPS.includes(group) && isSetting(setting))));
 
 /** @param {any} pick */
 const isPick = (pick) => [pick?.layer, pick?.head, pick?.query, pick?.key].every(wholeOrNull)
@@ -96,12 +107,44 @@ const isPick = (pick) => [pick?.layer, pick?.head, pick?.query, pick?.key].every
  * @returns {State}
  */
 function checked(s) {
-  const good = typeof s?.text === 'string' && ['one', 'ab'].includes(s.view) && isSide(s.a) && isSide(s.b)
+  const good = typeof s?.text === 'string' && typeof (s.target ?? '') === 'string' && ['one', 'ab'].includes(s.view) && isSide(s.a) && isSide(s.b)
     && isPick(s.pick) && (s.pickB === null || (whole(s.pickB?.layer) && whole(s.pickB?.head)))
     && ['matrix', 'lines', 'text'].includes(s.tab) && ['power', 'linear', 'log'].includes(s.colour)
     && (s.zoom === null || (isRange(s.zoom?.rows) && isRange(s.zoom?.cols)));
   if (!good) throw new StateError('malformed');
-  return s;
+  return { ...s, target: s.target ?? '' };
+}
+
+/**
+ * @param {import('./types.js').Side} choice
+ * @param {string | null} group stack and kind, null for a model of one kind
+ * @returns {import('./types.js').Setting}
+ */
+export function setting(choice, group) {
+  return (group === null ? choice : choice.groups?.[group]) ?? OWN;
+}
+
+/**
+ * @param {import('./types.js').Side} choice
+ * @param {string | null} group
+ * @param {Partial<import('./types.js').Setting>} change
+ * @returns {import('./types.js').Side}
+ */
+export function changed(choice, group, change) {
+  if (group === null) return { ...choice, ...change };
+  return { ...choice, groups: { ...choice.groups, [group]: { ...setting(choice, group), ...change } } };
+}
+
+/**
+ * @param {import('./types.js').Setting} choice
+ * @param {{sites?: string}} where
+ * @returns {object[]}
+ */
+function steps({ mask, scale }, where) {
+  const values = [];
+  if (mask.name !== 'own') values.push({ kind: 'set_mask', rule: mask, ...where });
+  if (scale !== 'own') values.push({ kind: 'set_scale', rule: scale, ...where });
+  return values;
 }
 
 /**
@@ -109,10 +152,8 @@ function checked(s) {
  * @returns {object[]} the plan in the API's words
  */
 export function plan(choice) {
-  const values = [];
-  if (choice.mask.name !== 'own') values.push({ kind: 'set_mask', rule: choice.mask });
-  if (choice.scale !== 'own') values.push({ kind: 'set_scale', rule: choice.scale });
-  return values;
+  const { groups = {} } = choice;
+  return [...steps(choice, {}), ...Object.keys(groups).flatMap((group) => steps(groups[group], { sites: `${group}.*` }))];
 }
 
 /**

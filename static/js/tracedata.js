@@ -1,32 +1,93 @@
 /** One trace's pictures and numbers, fetched when needed and kept. */
+import { covered, prefixOf } from './cells.js';
 import { choosable, heaviest, promising, strongest } from './choose.js';
-import { covered } from './figures/axis.js';
 
 /** @typedef {import('./types.js').Matrix} Matrix */
 /** @typedef {import('./types.js').Range} Range */
 /** @typedef {import('./types.js').HeadRef} HeadRef */
 /** @typedef {{rows: Range, cols: Range} | null} Zoom */
+/** @typedef {{text: string, target: string, sound: import('./types.js').Sound | null}} Said */
 
+/** Thumbnails of texts up to this are exact, so that the page's first choice is too; those of longer ones are pooled smaller. */
+const EXACT = 48;
+const POOLED = 32;
 /** Attention cells that the server may reduce in one request for thumbnails. */
 const CELLS_AT_ONCE = 2e7;
 const KEPT = 40;
 /** A link of this score is worth showing first without looking at further heads. */
 const ENOUGH = 0.4;
 
+/** One trace, seen at one of its groups: the encoder's, the decoder's or the cross-attention's sites. */
 export class TraceData {
-  /** @param {import('./api.js').Trace} trace @param {string} title the model's name for readers */
-  constructor(trace, title) {
+  /**
+   * @param {import('./api.js').Trace} trace
+   * @param {string} title the model's name for readers
+   * @param {string | null} [group] stack and kind; null or unknown: where the model's two texts meet, else its only one
+   * @param {Map<string, Promise<any>>} [kept]
+   */
+  constructor(trace, title, group = null, kept = new Map()) {
     this.trace = trace;
     this.title = title;
     const { answer } = trace;
     this.answer = answer;
-    this.tokens = answer.tokens;
-    this.group = `${answer.sites[0].stack}.${answer.sites[0].kind}`;
-    this.sites = answer.sites.filter((site) => `${site.stack}.${site.kind}` === this.group);
+    const groupOf = (/** @type {import('./types.js').Site} */ site) => `${site.stack}.${site.kind}`;
+    this.groups = [...new Set(answer.sites.map(groupOf))];
+    this.group = group !== null && this.groups.includes(group) ? group : this.groups[this.groups.length - 1];
+    this.prefix = prefixOf(this.group, this.groups.length > 1);
+    this.sites = answer.sites.filter((site) => groupOf(site) === this.group);
     this.layers = this.sites.length;
     this.heads = Math.max(...this.sites.map((site) => site.heads));
-    /** @type {Map<string, Promise<any>>} */
-    this.kept = new Map();
+    const [{ query_tokens: rows, key_tokens: cols }] = this.sites;
+    /** @type {import('./types.js').Axes} */
+    this.axes = { queries: answer[rows] ?? [], keys: answer[cols] ?? [], same: rows === cols };
+    this.kept = kept;
+  }
+
+  /** @param {string} group @returns {TraceData} the same trace at another of its groups */
+  at(group) {
+    return new TraceData(this.trace, this.title, group, this.kept);
+  }
+
+  /** @returns {boolean} whether the model has an encoder beside its decoder */
+  get paired() {
+    return this.answer.source_tokens !== null;
+  }
+
+  /** @returns {boolean} whether the keys are times in a sound */
+  get heard() {
+    return this.axes.keys[0]?.id === -1;
+  }
+
+  /** @param {import('./types.js').Sound | null} sound @returns {number} how many of the keys hold sound, not the silence behind it */
+  sounding(sound) {
+    const { keys } = this.axes;
+    const step = Number.parseFloat(keys[1]?.text ?? '');
+    return sound?.seconds && step > 0 ? Math.min(keys.length, Math.max(2, Math.ceil(sound.seconds / step))) : keys.length;
+  }
+
+  /**
+   * A sound that is shorter than what the encoder reads is shown without the silence behind it.
+   * @param {import('./types.js').Sound | null} sound
+   * @returns {Zoom}
+   */
+  firstZoom(sound) {
+    const { queries, keys, same } = this.axes;
+    const frames = this.heard ? this.sounding(sound) : keys.length;
+    if (frames >= keys.length) return null;
+    return { rows: [0, same ? frames : queries.length], cols: [0, frames] };
+  }
+
+  /**
+   * @param {Said} said
+   * @returns {import('./ui/strips.js').Shown & {length: number}} the shown tokens with the texts that they were cut from
+   */
+  words({ text, target, sound }) {
+    const { axes, heard } = this;
+    const [{ query_tokens: rows, key_tokens: cols }] = this.sites;
+    const textOf = (/** @type {string} */ name) => (this.paired && name === 'tokens' ? target : text);
+    const length = axes.queries.length + (axes.same || heard ? 0 : axes.keys.length);
+    const frames = this.sounding(sound);
+    return { axes, heard, queryText: textOf(rows), keyText: textOf(cols), length, frames, peaks: frames < axes.keys.length ? sound?.peaks ?? [] : [] };
   }
 
   /**
@@ -56,11 +117,13 @@ export class TraceData {
    * @param {(tensor: import('./types.js').Tensor, firstLayer: number) => void} onPart
    */
   async overview(signal, onPart) {
-    const cost = this.heads * this.answer.sizes.tokens ** 2;
+    const { queries, keys } = this.sites[0];
+    const size = Math.max(queries, keys) <= EXACT ? EXACT : POOLED;
+    const cost = this.heads * queries * keys;
     const stride = Math.max(1, Math.min(this.layers, Math.floor(CELLS_AT_ONCE / cost)));
     for (let first = 0; first < this.layers; first += stride) {
       const last = Math.min(this.layers, first + stride);
-      const path = `overview/${this.group}?size=32${stride < this.layers ? `&layers=${first}:${last}` : ''}`;
+      const path = `overview/${this.group}?size=${size}${stride < this.layers ? `&layers=${first}:${last}` : ''}`;
       onPart((await this.trace.npy(path, signal)).tensor, first);
     }
   }
@@ -104,7 +167,7 @@ export class TraceData {
    */
   mask(ref, zoom, most, signal) {
     const site = this.sites[ref.layer];
-    const who = site.mask_by_head ? `${site.site}/${ref.head}` : site.mask;
+    const who = site.mask_by_head ? `${site.site}/${ref.head}` : `${this.group} ${site.mask}`;
     return this.#keep(`mask ${who} ${JSON.stringify(zoom)} ${most}`,
       async () => (await this.trace.npy(this.path(ref, zoom, most, 'mask'), signal)).tensor);
   }
@@ -147,8 +210,15 @@ export class TraceData {
   }
 
   /** @param {AbortSignal} signal @returns {Promise<import('./types.js').HeadsAnswer>} */
-  figures(signal) {
-    return this.#keep('heads', () => this.trace.json('heads', signal));
+  async figures(signal) {
+    const answer = await this.#keep('heads', () => this.trace.json('heads', signal));
+    const own = new Set(this.sites.map(({ site }) => site));
+    return { ...answer, sites: answer.sites.filter((/** @type {{site: string}} */ { site }) => own.has(site)) };
+  }
+
+  /** @param {Matrix} matrix */
+  #strongest({ data, rows, cols }) {
+    return strongest(data, 0, [rows, cols], choosable(this.axes, rows, cols), this.axes);
   }
 
   /**
@@ -159,12 +229,15 @@ export class TraceData {
    * @returns {Promise<HeadRef>}
    */
   async chooseHead(overview, most, signal) {
-    const refs = promising(overview, this.tokens);
+    const refs = promising(overview, this.axes);
+    if (refs.length === 1) return refs[0];
     let best = { ref: refs[0], score: -1 };
-    for (const ref of refs) {
-      if (best.score >= ENOUGH || refs.length === 1) break;
-      const matrix = await this.head(ref, null, most, signal);
-      const link = matrix.exact ? strongest(matrix.data, 0, matrix.rows, choosable(this.tokens, matrix.rows)) : null;
+    const coming = refs.map((ref) => this.head(ref, null, most, signal));
+    for (const matrix of coming) matrix.catch(() => { /* awaited below, unless an earlier one is enough */ });
+    for (const [i, ref] of refs.entries()) {
+      if (best.score >= ENOUGH) break;
+      const matrix = await coming[i];
+      const link = matrix.exact ? this.#strongest(matrix) : null;
       if (link && link.score > best.score) best = { ref, score: link.score };
     }
     return best.ref;
@@ -178,15 +251,14 @@ export class TraceData {
    * @returns {Promise<{query: number, key: number}>}
    */
   async choosePair(ref, matrix, signal) {
-    const square = matrix.rows === matrix.cols;
-    const link = square ? strongest(matrix.data, 0, matrix.rows, choosable(this.tokens, matrix.rows)) : null;
+    const link = this.#strongest(matrix);
     if (matrix.exact) {
       if (link) return { query: link.query, key: link.key };
-      return heaviest({ data: matrix.data, shape: [matrix.rows, matrix.cols], dtype: '<f4' }, matrix.rowRange[0], matrix.colRange[0], this.tokens);
+      return heaviest({ data: matrix.data, shape: [matrix.rows, matrix.cols], dtype: '<f4' }, matrix.rowRange[0], matrix.colRange[0], this.axes);
     }
     // a pooled cell may be bright for a pair that tells nothing: its queries are looked at over all keys
     const { queries, keys } = this.sites[ref.layer];
-    return this.heaviestIn(ref, covered(queries, matrix.rows, link?.query ?? 0), [0, keys], signal, this.tokens);
+    return this.heaviestIn(ref, covered(queries, matrix.rows, link?.query ?? 0), [0, keys], signal, this.axes);
   }
 
   /**
@@ -194,13 +266,13 @@ export class TraceData {
    * @param {Range} rows
    * @param {Range} cols
    * @param {AbortSignal} signal
-   * @param {import('./types.js').Token[]} [tokens] given, a pair of different words goes before a heavier one
+   * @param {import('./types.js').Axes | null} [axes] given, a pair of different words goes before a heavier one
    * @returns {Promise<{query: number, key: number}>} the pair that stands for so many cells
    */
-  async heaviestIn(ref, rows, cols, signal, tokens = []) {
+  async heaviestIn(ref, rows, cols, signal, axes = null) {
     if (rows[1] - rows[0] === 1 && cols[1] - cols[0] === 1) return { query: rows[0], key: cols[0] };
     const most = Math.max(rows[1] - rows[0], cols[1] - cols[0]);
     const { tensor } = await this.trace.npy(this.path(ref, { rows, cols }, most), signal);
-    return heaviest(tensor, rows[0], cols[0], tokens);
+    return heaviest(tensor, rows[0], cols[0], axes);
   }
 }

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Playwright, Route, sync_playwright
 
 from tests.browser.atlas import Atlas
+from tests.browser.paired import ROW_OF, write_paired
 
 ROOT = Path(__file__).parents[2]
 MODELS = ("minilm", "smollm2")
@@ -21,17 +22,19 @@ Opener = Callable[..., Atlas]
 
 
 @contextmanager
-def _serving() -> Iterator[tuple[subprocess.Popen[str], str]]:
+def _serving(
+    models: Sequence[str] = MODELS, *options: str, **settings: str
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A server process of its own on a free port, its models loaded."""
-    command = [sys.executable, "-c", "from app.cli import main; main()", "serve", "--port", "0"]
-    environment = {**os.environ, "ATLAS_HUB": "off", "PYTHONUNBUFFERED": "1"}
+    command = [sys.executable, "-c", "from app.cli import main; main()", "serve", "--port", "0", *options]
+    environment = {**os.environ, "ATLAS_HUB": "off", "PYTHONUNBUFFERED": "1", **settings}
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             line = process.stdout.readline()
             assert "http://" in line, f"the server did not say where it is: {line!r}"
             server = "http://" + line.split("http://")[1].split()[0]
-            for model in MODELS:
+            for model in models:
                 _load(server, model)
             yield process, server
         finally:
@@ -65,6 +68,27 @@ def mortal_server(weights: Callable[[str], Path]) -> Iterator[tuple[subprocess.P
         weights(model)
     with _serving() as found:
         yield found
+
+
+@pytest.fixture(scope="session")
+def family_weights(weights: Callable[[str], Path], server: str) -> None:
+    """The weights of the other built-in models, loaded by the server."""
+    for model in ("rxnmapper", "whisper-tiny.en"):
+        weights(model)
+        _load(server, model)
+
+
+@pytest.fixture(scope="session")
+def paired_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a server with tiny encoder–decoder models, and none that would have to be fetched."""
+    root = write_paired(tmp_path_factory.mktemp("models"))
+    models = [f"local:paired/{name}" for name in ROW_OF]
+    empty = str(tmp_path_factory.mktemp("cache"))
+    with _serving(models, "--model-root", str(root), ATLAS_PRELOAD=models[0], ATLAS_CACHE_DIR=empty) as (
+        _,
+        address,
+    ):
+        yield address
 
 
 @pytest.fixture(scope="session")

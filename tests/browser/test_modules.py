@@ -118,8 +118,8 @@ def test_displayed_steps_add_up_for_any_scores(empty: Page) -> None:
         total = float(np.exp(scores.astype(float) - scores.max()).sum())
         weight = float(np.exp(scaled - float(scores.max())) / total)
         pairs.append(
-            {"dot": dot, "scale": scale, "scaled": scaled, "bias": 0, "score": scaled, "mask": "open"}
-            | {"row_max": float(scores.max()), "row_sum_exp": total, "weight": weight}
+            {"dot": dot, "scale": scale, "scaled": scaled, "softcap": None, "bias": 0, "score": scaled}
+            | {"mask": "open", "row_max": float(scores.max()), "row_sum_exp": total, "weight": weight}
         )
     script = """async (pairs) => {
       const { arithmetic } = await import('/static/js/arithmetic.js');

@@ -3,6 +3,7 @@
 /** Width of one monospace character at the label size. */
 const CHARACTER = 7.3;
 const LABEL_STEP = 15;
+const LEGIBLE = 24;
 const MOST_CHARACTERS = 14;
 const LEAN = Math.SQRT1_2;
 
@@ -31,15 +32,17 @@ function overhang(labels, step) {
  * @param {number} rows cells drawn, fewer than labels when pooled
  * @param {number} cols
  * @param {number} available pixels across
- * @returns {Frame} cells are square unless the picture has fewer than four of them on a side
+ * @returns {Frame} cells are square where both sides have as many tokens, or room enough
  */
 export function frame(rowLabels, colLabels, rows, cols, available) {
   const left = Math.ceil(longest(rowLabels) * CHARACTER) + 8;
   const slant = Math.ceil(longest(colLabels) * CHARACTER * LEAN);
   const room = Math.max(80, available - left - overhang(colLabels, (available - left) / colLabels.length));
   const cell = Math.min(room / cols, 560 / rows, 56);
-  const width = Math.round(cell * cols);
-  const height = Math.round(cell * rows);
+  // in a lopsided matrix the shorter side's cells are stretched until their labels fit
+  const least = rowLabels.length === colLabels.length ? cell : Math.max(cell, LEGIBLE);
+  const width = Math.round(Math.min(room / cols, least) * cols);
+  const height = Math.round(Math.min(560 / rows, least) * rows);
   const top = slant + 12;
   return {
     left, top, width, height, cellWidth: width / cols, cellHeight: height / rows,
@@ -61,14 +64,4 @@ export function labelled(count, pixels, marked) {
   }
   if (marked !== null && !indices.includes(marked)) indices.push(marked);
   return indices.sort((a, b) => a - b);
-}
-
-/**
- * @param {number} count source tokens
- * @param {number} cells cells drawn
- * @param {number} cell
- * @returns {[number, number]} the tokens, half open, that a pooled cell covers
- */
-export function covered(count, cells, cell) {
-  return [Math.floor((cell * count) / cells), Math.ceil(((cell + 1) * count) / cells)];
 }

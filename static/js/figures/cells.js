@@ -66,13 +66,13 @@ export function drawHatch(context, mask, { width, height, palette }) {
  */
 export function drawMask(context, mask, { size, palette }) {
   const [rows, cols] = mask.shape;
-  const cell = size / Math.max(rows, cols);
-  const gap = cell >= 3 ? 1 : 0;
+  const [w, h] = [size / cols, size / rows];
+  const gap = Math.min(w, h) >= 3 ? 1 : 0;
   context.clearRect(0, 0, size, size);
   for (let r = 0; r < rows; r += 1) {
     for (let c = 0; c < cols; c += 1) {
       context.fillStyle = mask.data[r * cols + c] ? palette.accent : palette.hatch;
-      context.fillRect(c * cell, r * cell, cell - gap, cell - gap);
+      context.fillRect(c * w, r * h, w - gap, h - gap);
     }
   }
 }

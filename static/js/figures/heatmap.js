@@ -58,6 +58,7 @@ export function matrixFigure(matrix, mask, options) {
  */
 export function labelledFigure(matrix, mask, options) {
   const { palette } = options;
+  const lopsided = Math.max(matrix.rows / matrix.cols, matrix.cols / matrix.rows) > 3;
   const axis = (/** @type {{index: number, text: string}[]} */ ticks) => ({
     tickmode: 'array', tickvals: ticks.map((t) => t.index), ticktext: ticks.map((t) => escaped(t.text)),
     tickfont: { family: 'monospace', size: 12, color: palette.ink }, ticks: '', showgrid: false, zeroline: false,
@@ -74,7 +75,7 @@ export function labelledFigure(matrix, mask, options) {
       xaxis: { ...axis(options.colTicks), side: 'top', tickangle: -45, range: [-0.5, matrix.cols - 0.5],
         title: { text: 'keys (looked at)' } },
       yaxis: { ...axis(options.rowTicks), range: [matrix.rows - 0.5, -0.5], title: { text: 'queries (who looks)' },
-        scaleanchor: 'x' },
+        ...(lopsided ? {} : { scaleanchor: 'x' }) },
     },
   };
 }

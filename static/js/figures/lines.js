@@ -1,6 +1,9 @@
 /** One head as lines: queries on the left, keys on the right, width and strength by weight. */
 import { TRANSFER } from '../colour.js';
+import { labelled } from './axis.js';
 import { shape } from './svg.js';
+
+/** @typedef {import('../types.js').Range} Range */
 
 /** Lines drawn at most, the strongest first: more cannot be told apart. */
 const MOST_LINES = 1500;
@@ -30,17 +33,24 @@ export function linesOf(matrix, only) {
 /**
  * @param {SVGElement} svg emptied and filled
  * @param {import('../types.js').Matrix} matrix
- * @param {string[]} labels by token index
+ * @param {{queries: string[], keys: string[]}} labels by token index
  * @param {{width: number, pitch: number, query: number, key: number, transfer: import('../types.js').Transfer,
- *   alone: boolean}} options alone: draw only the picked query's lines
+ *   alone: boolean, spread: boolean, tallest: number}} options alone: draw only the picked query's lines; spread: the shorter
+ *   side stands in the middle of the longer; tallest: pixels, beyond which tokens move together and share labels
  */
-export function drawLines(svg, matrix, labels, { width, pitch, query, key, transfer, alone }) {
+export function drawLines(svg, matrix, labels, { width, pitch, query, key, transfer, alone, spread, tallest }) {
   const [q0, q1] = matrix.rowRange;
   const [k0, k1] = matrix.colRange;
-  const height = Math.max(q1 - q0, k1 - k0) * pitch + 26;
+  const length = Math.min(tallest, Math.max(q1 - q0, k1 - k0) * pitch);
+  const height = length + 26;
   const gutter = Math.min(140, width * 0.3);
   const [left, right] = [gutter, width - gutter];
-  const y = (/** @type {number} */ index, /** @type {number} */ start) => (index - start + 0.5) * pitch + 24;
+  const along = (/** @type {Range} */ [start, end]) => {
+    const step = Math.min(pitch, length / (end - start));
+    const top = 24 + (spread ? (length - step * (end - start)) / 2 : 0);
+    return (/** @type {number} */ index) => (index - start + 0.5) * step + top;
+  };
+  const [queryY, keyY] = [along(matrix.rowRange), along(matrix.colRange)];
   svg.replaceChildren();
   for (const [name, value] of Object.entries({ width, height, viewBox: `0 0 ${width} ${height}` })) {
     svg.setAttribute(name, String(value));
@@ -49,7 +59,7 @@ export function drawLines(svg, matrix, labels, { width, pitch, query, key, trans
   for (const line of linesOf(matrix, alone ? query : null)) {
     const picked = line.query === query;
     bundle.append(shape('line', {
-      x1: left, y1: y(line.query, q0), x2: right, y2: y(line.key, k0),
+      x1: left, y1: queryY(line.query), x2: right, y2: keyY(line.key),
       class: picked && line.key === key ? 'link pair' : picked ? 'link picked' : 'link',
       'stroke-opacity': TRANSFER[transfer](line.weight) * (picked || alone ? 1 : 0.35),
       'stroke-width': picked ? 1.2 + 2.4 * line.weight : 1,
@@ -58,8 +68,14 @@ export function drawLines(svg, matrix, labels, { width, pitch, query, key, trans
   svg.append(bundle,
     shape('text', { x: left - 8, y: 12, 'text-anchor': 'end', class: 'axis query' }, 'queries'),
     shape('text', { x: right + 8, y: 12, class: 'axis key' }, 'keys'));
-  for (let i = q0; i < q1; i += 1) svg.append(label(left - 8, y(i, q0), 'end', labels[i], 'query', i, i === query));
-  for (let i = k0; i < k1; i += 1) svg.append(label(right + 8, y(i, k0), 'start', labels[i], 'key', i, i === key));
+  for (const i of shownOf(matrix.rowRange, length, query)) svg.append(label(left - 8, queryY(i), 'end', labels.queries[i], 'query', i, i === query));
+  for (const i of shownOf(matrix.colRange, length, key)) svg.append(label(right + 8, keyY(i), 'start', labels.keys[i], 'key', i, i === key));
+}
+
+/** @param {Range} range @param {number} length @param {number} picked @returns {number[]} tokens whose labels fit */
+function shownOf([start, end], length, picked) {
+  const marked = picked >= start && picked < end ? picked - start : null;
+  return labelled(end - start, length, marked).map((offset) => offset + start);
 }
 
 /**

@@ -32,20 +32,20 @@ function brightest(data, offset, cols, [r0, r1], [c0, c1]) {
 /**
  * @param {CanvasRenderingContext2D} context
  * @param {import('../types.js').Tensor} tensor uint8 [layers, heads, rows, cols]
- * @param {{cell: number, gap: number, colours: Uint32Array, firstLayer?: number}} options device pixels
+ * @param {{cell: {width: number, height: number}, gap: number, colours: Uint32Array, firstLayer?: number}} options device pixels
  */
 export function drawMosaic(context, tensor, { cell, gap, colours, firstLayer = 0 }) {
   const [layers, heads, rows, cols] = tensor.shape;
-  const [rowSpans, colSpans] = [coverage(rows, cell), coverage(cols, cell)];
-  const tile = new ImageData(cell, cell);
+  const [rowSpans, colSpans] = [coverage(rows, cell.height), coverage(cols, cell.width)];
+  const tile = new ImageData(cell.width, cell.height);
   const pixels = new Uint32Array(tile.data.buffer);
   for (let index = 0; index < layers * heads; index += 1) {
-    for (let y = 0; y < cell; y += 1) {
-      for (let x = 0; x < cell; x += 1) {
-        pixels[y * cell + x] = colours[brightest(tensor.data, index * rows * cols, cols, rowSpans[y], colSpans[x])];
+    for (let y = 0; y < cell.height; y += 1) {
+      for (let x = 0; x < cell.width; x += 1) {
+        pixels[y * cell.width + x] = colours[brightest(tensor.data, index * rows * cols, cols, rowSpans[y], colSpans[x])];
       }
     }
     const layer = firstLayer + Math.floor(index / heads);
-    context.putImageData(tile, (index % heads) * (cell + gap), layer * (cell + gap));
+    context.putImageData(tile, (index % heads) * (cell.width + gap), layer * (cell.height + gap));
   }
 }

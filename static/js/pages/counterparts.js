@@ -9,13 +9,14 @@ import { layerOf } from '../ui/format.js';
  * @param {import('../types.js').State} state
  * @param {CompareAnswer} comparison
  * @param {HeadRef} head of A
+ * @param {string} site of A
  * @param {import('../tracedata.js').TraceData} data of B
  * @returns {HeadRef} B's own pick, else the same head of the same model, else the closest head
  */
-export function counterpart(state, comparison, head, data) {
+export function counterpart(state, comparison, head, site, data) {
   if (state.pickB && data.has(state.pickB)) return state.pickB;
   if (state.a.model === state.b.model) return head;
-  const closest = comparison.closest?.find(({ a }) => layerOf(a.site) === head.layer && a.head === head.head);
+  const closest = comparison.closest?.find(({ a, b }) => a.site === site && a.head === head.head && data.sites.some((own) => own.site === b.site));
   return closest ? { layer: layerOf(closest.b.site), head: closest.b.head } : { layer: 0, head: 0 };
 }
 

@@ -1,8 +1,7 @@
 /** The Explore page's behaviour: what the user asks for becomes runs, pictures and an address. */
-import { compare, openTrace } from '../api.js';
+import { compare } from '../api.js';
 import { presets, shortTitle } from '../presets.js';
-import { digest, initial, nothing, plan } from '../state.js';
-import { TraceData } from '../tracedata.js';
+import { changed, digest, initial, nothing, setting, side } from '../state.js';
 import { Activity } from '../ui/activity.js';
 import { Banner } from '../ui/banner.js';
 import { Changes } from '../ui/changes.js';
@@ -12,12 +11,17 @@ import { el, find } from '../ui/dom.js';
 import { ModelStore } from '../ui/modelstore.js';
 import { plotly } from '../ui/plotly.js';
 import { wireTextBox } from '../ui/textbox.js';
+import { TargetBox } from '../ui/targetbox.js';
+import { SoundBox } from '../ui/soundbox.js';
 import { Address } from './address.js';
 import { Failures } from './failures.js';
 import { wireLayout } from './layout.js';
 import { Present } from './present.js';
+import { Runs } from './runs.js';
+import { mend } from './validate.js';
 
 /** @typedef {import('../types.js').State} State */
+/** @typedef {import('../tracedata.js').TraceData} TraceData */
 /** @typedef {'a' | 'b'} Name */
 
 export class Explorer {
@@ -28,7 +32,10 @@ export class Explorer {
     this.state = initial(boot.default_model);
     this.activity = new Activity();
     this.banner = new Banner();
-    this.text = wireTextBox(() => { void this.run(true); });
+    const again = () => { void this.run(true); };
+    this.text = wireTextBox(find(document, '[data-testid="text"]'), again);
+    this.target = new TargetBox(again);
+    this.sound = new SoundBox(again, (sentence) => this.banner.show(sentence));
     this.controls = new Controls({ onView: (view) => this.#view(view), onPreset: (p) => this.#sides(p.a, p.b, 'ab') });
     this.models = new ModelStore(() => this.#showControls());
     this.address = new Address((fragment) => { void this.#visit(fragment); });
@@ -38,11 +45,12 @@ export class Explorer {
     this.changes = new Changes(find(document, '[data-testid="changes"]'), (a, b) => this.#pickHeads(a, b));
     this.present = new Present(this);
     this.failures = new Failures(this);
+    this.runs = new Runs(this);
     this.running = false;
-    /** @type {string | undefined} what is to be said of the link that was opened */
-    this.pending = undefined;
+    /** @type {string[]} what is to be said of the link that was opened */
+    this.pending = [];
     this.abort = new AbortController();
-    /** @type {{text: string, a: string, b: string} | null} what was last run */
+    /** @type {{text: string, target: string, shown: string, a: string, b: string} | null} what was last run */
     this.ran = null;
     /** @type {import('../types.js').CompareAnswer | null} */
     this.comparison = null;
@@ -54,7 +62,7 @@ export class Explorer {
       redraw: () => this.redraw(),
       recolour: () => {
         this.redraw();
-        if (this.comparison) this.changes.show(this.comparison, this.changes.chosen);
+        if (this.comparison) this.changes.show(this.comparison, this.changes.chosen, this.changes);
       },
     });
   }
@@ -68,10 +76,12 @@ export class Explorer {
 
   /** @param {Name} name */
   #column(name) {
+    const again = () => { void this.run(true); };
     return new Column(name, {
-      onModel: (model) => this.#side(name, { model, mask: { name: 'own' }, scale: 'own' }),
+      onModel: (model) => this.#model(name, model),
       onRetry: () => { void this.run(false); },
-      onSide: (change) => this.#side(name, change),
+      onSetting: (change) => { this.state = { ...this.state, [name]: changed(this.state[name], this.group(name), change) }; again(); },
+      onGroup: (group) => this.#group(group),
       onHead: (ref) => (name === 'a' ? this.#pickHeads(ref, null) : this.#pickB(ref)),
       onPair: (rows, cols) => { void this.present.pickCell(name, rows, cols); },
       onMove: (pair) => this.present.pickPair(name, pair),
@@ -104,7 +114,7 @@ export class Explorer {
     try {
       return await Address.read();
     } catch (error) {
-      this.pending = /** @type {Error} */ (error).message;
+      this.pending.push(/** @type {Error} */ (error).message);
       return null;
     }
   }
@@ -114,10 +124,10 @@ export class Explorer {
     try {
       const state = fragment ? await Address.read() : null;
       if (!state) return;
-      const again = JSON.stringify([state.text, state.view, state.a, state.b]) !== JSON.stringify([this.state.text, this.state.view, this.state.a, this.state.b]);
+      const again = JSON.stringify([state.text, state.target, state.view, state.a, state.b]) !== JSON.stringify([this.state.text, this.state.target, this.state.view, this.state.a, this.state.b]);
       this.state = state;
       if (again) await this.run(false, true);
-      else await this.present.show(false);
+      else await this.#look(false);
     } catch (error) {
       this.banner.show(/** @type {Error} */ (error).message);
     }
@@ -129,12 +139,16 @@ export class Explorer {
     for (const name of /** @type {Name[]} */ (['a', 'b'])) {
       const column = this.columns[name];
       column.picker.show(models.list, state[name].model);
-      column.masks.show(state[name], models.get(state[name].model));
+      column.masks.show(setting(state[name], this.group(name)), models.get(state[name].model), this.group(name));
       const slot = name === 'a' && state.view === 'one' ? find(document, '[data-setup="one"]') : column.part('.column-head .setup-slot');
       if (column.picker.element.parentElement !== slot) slot.append(column.picker.element, column.masks.element);
       column.element.hidden = name === 'b' && state.view === 'one';
     }
     this.stage.dataset.view = state.view;
+    this.target.element.hidden = !this.names().some((name) => models.paired(state[name].model));
+    const hearing = this.names().map((name) => models.hears(state[name].model));
+    this.sound.element.hidden = !hearing.includes(true);
+    this.text.element.hidden = !hearing.includes(false);
     find(document, '[data-setup="one"]').hidden = state.view === 'ab';
     find(document, '[data-testid="changes"]').hidden = state.view === 'one';
   }
@@ -143,22 +157,53 @@ export class Explorer {
   #view(view) {
     if (view === this.state.view) return;
     const { a, b } = this.state;
-    const apart = JSON.stringify(a) !== JSON.stringify(b);
-    const own = this.models.get(a.model)?.own_mask;
+    const alike = this.models.paired(a.model) === this.models.paired(b.model);
+    const apart = alike && JSON.stringify(a) !== JSON.stringify(b);
+    this.#sides(a, view === 'ab' && !apart ? this.#other(a) : b, view);
+  }
+
+  /** @param {import('../types.js').Side} a @returns {import('../types.js').Side} the same under another mask */
+  #other(a) {
+    const shown = this.group('a');
+    const group = shown === 'decoder.cross' ? 'encoder.self' : shown;
+    const own = group === 'encoder.self' ? 'bidirectional' : this.models.get(a.model)?.own_mask;
     /** @type {'bidirectional' | 'causal'} */
     const other = own === 'causal' ? 'bidirectional' : 'causal';
-    this.#sides(a, view === 'ab' && !apart ? { ...a, mask: { name: a.mask.name === 'own' ? other : 'own' } } : b, view);
+    return changed(a, group, { mask: { name: setting(a, group).mask.name === 'own' ? other : 'own' } });
+  }
+
+  /** @param {Name} name @param {string} model */
+  #model(name, model) {
+    const [from, to] = [this.models.get(this.state[name].model), this.models.get(model)];
+    // an example is replaced by the next model's, a text of the user's own never
+    const untouched = this.text.value() === (from?.example ?? '');
+    if (this.state.view === 'one' && untouched && to?.example && !this.models.hears(model)) this.text.set(to.example);
+    this.state = { ...this.state, [name]: side(model) };
+    void this.run(true);
+  }
+
+  /** @returns {Name[]} the columns in view */
+  names() {
+    return this.state.view === 'ab' ? ['a', 'b'] : ['a'];
+  }
+
+  /** @param {Name} name @returns {string | null} the group that the column shows; null where its model has only one */
+  group(name) {
+    const { data } = this.columns[name];
+    const { model } = this.state[name];
+    if (!this.models.paired(model)) return null;
+    return data?.answer.model.id === model ? data.group : this.state.pick.stack ?? 'decoder.cross';
+  }
+
+  /** @param {string} group another attention of the same run */
+  #group(group) {
+    this.state = { ...this.state, pick: { ...nothing(), stack: group }, pickB: null, zoom: null };
+    void this.#look(true);
   }
 
   /** @param {import('../types.js').Side} a @param {import('../types.js').Side} b @param {'one' | 'ab'} view */
   #sides(a, b, view) {
     this.state = { ...this.state, a: structuredClone(a), b: structuredClone(b), view };
-    void this.run(true);
-  }
-
-  /** @param {Name} name @param {Partial<import('../types.js').Side>} change */
-  #side(name, change) {
-    this.state = { ...this.state, [name]: { ...this.state[name], ...change } };
     void this.run(true);
   }
 
@@ -190,7 +235,9 @@ export class Explorer {
     this.abort.abort();
     this.abort = new AbortController();
     if (given || !this.ran) this.text.set(this.state.text || this.text.value());
+    if (given || !this.ran) this.target.set(this.state.target);
     this.state.text = this.text.value();
+    this.state.target = this.target.value();
     this.banner.hide();
     this.#showControls();
     try {
@@ -204,13 +251,16 @@ export class Explorer {
   async #run(turn, push, given) {
     this.running = true;
     const { signal } = this.abort;
-    const names = /** @type {Name[]} */ (this.state.view === 'ab' ? ['a', 'b'] : ['a']);
-    const said = this.state.text;
-    const data = await Promise.all(names.map((name) => this.#open(name, turn, signal)));
+    const names = this.names();
+    const { text, target } = this.state;
+    const runs = await this.runs.open(names, turn, signal);
     if (!this.activity.current(turn)) return;
     if (!given) this.#forget();
-    names.forEach((name, i) => this.columns[name].begin(data[i], said));
-    this.ran = { text: said, a: this.state.a.model, b: this.state.b.model };
+    const data = runs.map((run) => (this.state.pick.stack === null ? run : run.at(this.state.pick.stack)));
+    this.pending.push(...mend(this.state, data[0]));
+    this.ran = { text, target, shown: runs[0].answer.source_tokens?.[0]?.id === -1 ? this.sound.held?.name ?? '' : text, a: this.state.a.model, b: this.state.b.model };
+    this.target.written(runs[0].answer, names.length === 2);
+    this.#begin(data);
     this.running = false;
     delete this.stage.dataset.stale;
     this.#chips(data);
@@ -224,13 +274,29 @@ export class Explorer {
     await this.present.first(turn, push, data);
   }
 
-  /** @param {Name} name @param {number} turn @param {AbortSignal} signal */
-  async #open(name, turn, signal) {
-    const { model } = this.state[name];
-    await this.models.ready(model, (status) => this.activity.say(
-      turn, `${status.title}: ${status.message ?? status.state}; the text runs as soon as it is here`, status.progress), signal);
-    this.activity.say(turn, `running ${this.title(model)}`);
-    return new TraceData(await openTrace(this.request(name), signal), this.title(model));
+  /** @param {TraceData[]} data */
+  #begin(data) {
+    const { text, target } = this.state;
+    this.stage.hidden = false;
+    this.names().forEach((name, i) => this.columns[name].begin(data[i], { text, target, sound: this.sound.held }));
+    this.#showControls();
+  }
+
+  /** Looks at what the state names in the runs that are held. @param {boolean} push */
+  async #look(push) {
+    const held = this.names().map((name) => this.columns[name].data);
+    if (held.some((data) => !data)) return;
+    const data = /** @type {TraceData[]} */ (held);
+    const { stack } = this.state.pick;
+    if (stack === null || stack === data[0].group) return this.present.show(push);
+    const views = data.map((run) => run.at(stack));
+    const turn = this.activity.begin();
+    this.#begin(views);
+    try {
+      await this.present.first(turn, push, views);
+    } catch (error) {
+      this.failures.show(turn, error, () => { void this.#look(push); });
+    }
   }
 
   /** @param {string} model @returns {string} its name for readers */
@@ -238,18 +304,15 @@ export class Explorer {
     return shortTitle(this.models.get(model)?.title ?? model);
   }
 
-  /** @param {Name} name @returns {import('../types.js').TraceRequest} */
-  request(name) {
-    return { model: this.state[name].model, text: this.state.text, plan: plan(this.state[name]) };
-  }
-
   /** What was picked for another text or model means nothing for this one. */
   #forget() {
     const { ran, state } = this;
     if (!ran) return;
-    if (ran.a !== state.a.model) state.pick = nothing();
-    else if (ran.text !== state.text) state.pick = state.pick.auto ? nothing() : { ...state.pick, query: null, key: null };
-    if (ran.text !== state.text) state.zoom = null;
+    if (ran.a !== state.a.model) [state.pick, state.zoom] = [nothing(), null];
+    else if (ran.text !== state.text || ran.target !== state.target) {
+      state.pick = state.pick.auto ? { ...nothing(), stack: state.pick.stack } : { ...state.pick, query: null, key: null };
+      state.zoom = null;
+    }
     if (ran.a !== state.a.model || ran.b !== state.b.model) state.pickB = null;
   }
 
@@ -257,7 +320,7 @@ export class Explorer {
   async #compare(signal) {
     this.changes.wait();
     const by = this.state.a.model === this.state.b.model ? 'token' : 'word';
-    return compare(this.request('a'), this.request('b'), by, signal);
+    return compare(this.runs.request('a'), this.runs.request('b'), by, signal);
   }
 
   /** @param {TraceData[]} data */

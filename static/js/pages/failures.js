@@ -20,7 +20,8 @@ export class Failures {
   show(turn, error, again) {
     const { activity, banner, ran, running } = this.page;
     if (!activity.current(turn) || (error instanceof DOMException && error.name === 'AbortError')) return;
-    if (ran && running) this.#outdate(ran.text);
+    if (ran && running) this.#outdate(ran.shown);
+    if (!ran) this.page.stage.hidden = true;
     if (!(error instanceof Problem)) console.error(error);
     const problem = error instanceof Problem ? error
       : new Problem('page', 'Something in this page went wrong; reload it, and tell us what you did.');

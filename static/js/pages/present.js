@@ -1,17 +1,19 @@
 /** Puts a picture together: which head and pair, their numbers, the words, and the address. */
-import { headName } from '../ui/format.js';
+import { counted, headName } from '../ui/format.js';
 import { changeSentence, lookSentence } from '../ui/sentence.js';
 import { find, painted } from '../ui/dom.js';
 import { plotlyNow } from '../ui/plotly.js';
 import { nothing } from '../state.js';
 import { alignedPair, counterpart } from './counterparts.js';
-import { mend } from './validate.js';
 
 /** @typedef {import('../types.js').Range} Range */
 /** @typedef {import('../types.js').HeadRef} HeadRef */
 /** @typedef {import('../tracedata.js').TraceData} TraceData */
 /** @typedef {{query: number, key: number}} Pair */
 /** @typedef {'a' | 'b'} Name */
+
+/** Milliseconds of rest after a picture before what only a reader needs is asked for. */
+const PAUSE = 300;
 
 export class Present {
   /** @param {import('./explorer.js').Explorer} page */
@@ -28,11 +30,10 @@ export class Present {
   async first(turn, push, data) {
     const { page } = this;
     const { signal } = page.abort;
-    const told = [...(page.pending ? [page.pending] : []), ...mend(page.state, data[0])];
-    page.pending = undefined;
-    if (told.length) page.banner.show(told.join(' '));
+    if (page.pending.length) page.banner.show(page.pending.splice(0).join(' '));
     const { pick } = page.state;
     const known = pick.layer !== null && pick.head !== null;
+    if (!known && page.state.zoom === null) page.state.zoom = data[0].firstZoom(page.sound.held);
     if (known) {
       const ref = { layer: Number(pick.layer), head: Number(pick.head) };
       data[0].head(ref, page.state.zoom, page.columns.a.room(), signal).catch(() => { /* asked for again below */ });
@@ -42,13 +43,20 @@ export class Present {
     if (!known) {
       await overview;
       if (!page.activity.current(turn)) return;
-      const best = await data[0].chooseHead(page.columns.a.map.whole(), page.columns.a.room(), signal);
+      const [layer, head] = page.models.get(page.state.a.model)?.opens ?? [-1, -1];
+      const published = layer >= 0 && data[0].has({ layer, head });
+      const best = published ? { layer, head } : await data[0].chooseHead(page.columns.a.map.whole(), page.columns.a.room(), signal);
       if (!page.activity.current(turn)) return;
       page.state.pick = { ...nothing(), stack: data[0].group, ...best };
     }
+    page.state.pick.stack = data[0].group;
     await this.#complete(turn, push, signal);
     await overview;
-    for (const [i, name] of names.entries()) void this.#figures(name, data[i], signal);
+    // Figures need every weight of every head: whoever types on is not kept waiting by them.
+    window.setTimeout(() => {
+      if (signal.aborted) return;
+      for (const [i, name] of names.entries()) void this.#figures(name, data[i], signal);
+    }, PAUSE);
   }
 
   /** @param {Name} name @param {TraceData} data @param {number} turn @param {AbortSignal} signal */
@@ -105,12 +113,14 @@ export class Present {
       page.state.pick = { ...state.pick, stack: data.group, ...pair };
     }
     const pair = { query: Number(page.state.pick.query), key: Number(page.state.pick.key) };
+    this.#ahead(data, ref, pair, signal);
     columns.a.showHead(ref, matrix, mask, pair, page.state);
     const addressed = page.address.write(page.state, push);
     const row = await this.#numbers('a', ref, pair, signal);
     if (!page.activity.current(turn)) return;
     if (state.view === 'ab') await this.#other(turn, ref, pair, row[pair.key], signal);
-    else this.#say(lookSentence({ row, labels: columns.a.labels, ...pair, head: headName(ref), heads: data.answer.sites.reduce((n, s) => n + s.heads, 0) }));
+    else this.#say(lookSentence({ row, labels: columns.a.labels, ...pair, head: headName(ref, data.prefix), heads: data.answer.sites.reduce((n, s) => n + s.heads, 0),
+      counts: countsOf(data) }));
     await addressed;
     if (!plotlyNow()) await this.#plotly();
     await page.activity.ready(turn, page.view());
@@ -178,14 +188,14 @@ export class Present {
     page.activity.say(turn, 'comparing A and B');
     const comparison = await /** @type {Promise<import('../types.js').CompareAnswer>} */ (page.comparing);
     if (!page.activity.current(turn)) return;
-    if (page.comparison !== comparison) {
+    const [dataA, data] = /** @type {TraceData[]} */ ([columns.a.data, columns.b.data]);
+    if (page.comparison !== comparison || page.changes.group !== dataA.group) {
       page.comparison = comparison;
-      page.changes.show(comparison, refA);
+      page.changes.show(comparison, refA, dataA);
     }
     page.changes.mark(refA);
-    const data = /** @type {TraceData} */ (columns.b.data);
-    const same = state.a.model === state.b.model;
-    const ref = counterpart(state, comparison, refA, data);
+    const same = this.#sameTokens();
+    const ref = counterpart(state, comparison, refA, dataA.sites[refA.layer].site, data);
     const pair = same ? pairA : alignedPair(comparison, pairA, 'a', 'b');
     const [matrix, mask] = await this.#fetchHead('b', ref, same ? state.zoom : null, signal);
     if (!page.activity.current(turn)) return;
@@ -194,9 +204,15 @@ export class Present {
     if (pair) weightB = (await this.#numbers('b', ref, pair, signal))[pair.key];
     else columns.b.showNoPair(`A’s pair has no counterpart in B: ${data.title} has no token for one of the two.`);
     this.#say(changeSentence(comparison, {
-      titles: [columns.a.data?.title ?? '', data.title],
-      headA: headName(refA), headB: headName(ref), query: columns.a.labels[pairA.query], key: columns.a.labels[pairA.key], weightA, weightB,
+      titles: [dataA.title, data.title],
+      headA: headName(refA, dataA.prefix), headB: headName(ref, data.prefix), query: columns.a.labels.queries[pairA.query], key: columns.a.labels.keys[pairA.key], weightA, weightB,
     }));
+  }
+
+  /** Encoder–decoder models are compared on the same tokens only, whichever models they are. */
+  #sameTokens() {
+    const { state, columns } = this.page;
+    return state.a.model === state.b.model || Boolean(columns.b.data?.paired);
   }
 
   /**
@@ -206,7 +222,7 @@ export class Present {
    */
   pickPair(name, pair) {
     const { page } = this;
-    const same = name === 'a' || page.state.a.model === page.state.b.model;
+    const same = name === 'a' || this.#sameTokens();
     const mapped = same ? pair : alignedPair(page.comparison, { query: Math.max(0, pair.query), key: Math.max(0, pair.key) }, 'b', 'a');
     if (!mapped) return;
     const known = { query: Math.max(0, mapped.query), key: Math.max(0, mapped.key) };
@@ -236,4 +252,10 @@ export class Present {
   #say(words) {
     find(document, '[data-testid="status"]').replaceChildren(...words);
   }
+}
+
+/** @param {TraceData} data @returns {string} how many tokens ran */
+function countsOf({ answer: { tokens, source_tokens: source } }) {
+  if (!source) return counted(tokens.length, 'token');
+  return `${counted(source.length, source[0]?.id === -1 ? 'source frame' : 'source token')}, ${counted(tokens.length, 'target token')}`;
 }

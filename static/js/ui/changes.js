@@ -29,6 +29,8 @@ export class Changes {
     this.answer = null;
     /** @type {HeadRef | null} */
     this.chosen = null;
+    this.group = '';
+    this.prefix = '';
     wireRanked(root);
     root.addEventListener('click', (event) => {
       const button = /** @type {HTMLElement | null} */ (/** @type {Element} */ (event.target).closest('button[data-a]'));
@@ -43,48 +45,60 @@ export class Changes {
       el('progress', { 'aria-label': 'comparing' }));
   }
 
-  /** @param {CompareAnswer} answer @param {HeadRef | null} chosen */
-  show(answer, chosen) {
-    [this.answer, this.chosen] = [answer, chosen];
+  /** @param {string} site */
+  #shown(site) {
+    return site.startsWith(`${this.group}.`);
+  }
+
+  /** @returns {NonNullable<CompareAnswer['sites']>} those of the shown group */
+  #sites() {
+    return (this.answer?.sites ?? []).filter(({ site }) => this.#shown(site));
+  }
+
+  /**
+   * @param {CompareAnswer} answer
+   * @param {HeadRef | null} chosen
+   * @param {{group: string, prefix: string}} of the group of A that is shown
+   */
+  show(answer, chosen, { group, prefix }) {
+    [this.answer, this.chosen, this.group, this.prefix] = [answer, chosen, group, prefix];
     const menu = exportMenu('changes', () => [
       { label: 'Numbers as CSV', run: () => this.#save() },
       ...(answer.sites ? [{ label: 'Map as PNG', run: () => savePng(this.grid.canvas, 'changes.png') }] : []),
     ]);
     const title = el('div', { class: 'card-title' }, el('h2', {}, 'What changed'), el('div', { class: 'tools' }, menu));
-    this.root.replaceChildren(title, ...(answer.sites ? this.#sameHeads(answer) : this.#otherHeads(answer)), ...this.#layers(answer));
+    this.root.replaceChildren(title, ...(answer.sites ? this.#sameHeads() : this.#otherHeads(answer)), ...this.#layers(answer));
     this.paint();
     this.mark(chosen);
   }
 
-  /** @param {CompareAnswer} answer */
-  #sameHeads(answer) {
-    const ranked = this.#ranked(answer);
+  #sameHeads() {
+    const ranked = this.#ranked();
     const legend = el('div', { class: 'legend-slot' });
     drawLegend(legend, 'linear', { to: 'change', words: 'TV', width: 120 });
     return [
       el('p', { class: 'soft caption' }, 'total variation of each head’s rows, A against B: the share of attention that moved · layers ↓ heads →'),
       el('div', { class: 'change-map' }, this.grid.element), legend, this.told,
       el('h3', {}, 'Most changed heads'),
-      el('ol', { class: 'ranked changed' }, ...ranked.map(({ ref, tv }) => row(headName(ref), tv, `${ref.layer}.${ref.head}`, ''))),
+      el('ol', { class: 'ranked changed' }, ...ranked.map(({ ref, tv }) => row(headName(ref, this.prefix), tv, `${ref.layer}.${ref.head}`, ''))),
     ];
   }
 
-  /** @param {CompareAnswer} answer */
-  #ranked(answer) {
-    return (answer.sites ?? []).flatMap((site) => site.heads.map((head, index) => ({ ref: { layer: site.layer, head: index }, tv: head.tv })))
+  #ranked() {
+    return this.#sites().flatMap((site) => site.heads.map((head, index) => ({ ref: { layer: site.layer, head: index }, tv: head.tv })))
       .sort((a, b) => b.tv - a.tv);
   }
 
   /** @param {CompareAnswer} answer */
   #otherHeads(answer) {
-    const closest = [...(answer.closest ?? [])].sort((a, b) => a.tv - b.tv);
+    const closest = (answer.closest ?? []).filter(({ a }) => this.#shown(a.site)).sort((a, b) => a.tv - b.tv);
     return [
       el('p', { class: 'soft caption' }, answer.sites_reason ?? ''),
       el('p', { class: 'overall' }, el('b', {}, answer.overall.tv.toFixed(2)), ' total variation between the mean maps of all heads, word by word'),
       el('h3', {}, 'Heads of A and the closest of B'),
       el('p', { class: 'soft caption' }, 'total variation between the two maps; small is alike'),
       el('ol', { class: 'ranked changed' }, ...closest.map(({ a, b, tv }) => row(
-        `${siteHead(a.site, a.head)} ~ ${siteHead(b.site, b.head)}`, tv, `${layerOf(a.site)}.${a.head}`, `${layerOf(b.site)}.${b.head}`))),
+        `${headName({ layer: layerOf(a.site), head: a.head }, this.prefix)} ~ ${siteHead(b.site, b.head, this.prefix !== '')}`, tv, `${layerOf(a.site)}.${a.head}`, `${layerOf(b.site)}.${b.head}`))),
       ...(answer.unaligned.a.length || answer.unaligned.b.length ? [el('p', { class: 'soft caption' },
         `Left out, being no part of a word in both: ${answer.unaligned.a.length} tokens of A, ${answer.unaligned.b.length} of B.`)] : []),
     ];
@@ -93,8 +107,10 @@ export class Changes {
   /** @param {CompareAnswer} answer */
   #layers(answer) {
     if (!answer.layers) return answer.layers_reason ? [el('p', { class: 'soft caption' }, answer.layers_reason)] : [];
-    return [el('h3', {}, 'Outputs by layer'), el('p', { class: 'soft caption' }, 'cosine between A and B, mean over tokens'),
-      el('ol', { class: 'ranked by-layer' }, ...answer.layers.map(({ layer, cosine }) => {
+    const stack = this.group.split('.')[0];
+    const layers = answer.layers.filter((layer) => layer.stack === stack);
+    return [el('h3', {}, `${this.prefix ? `${stack === 'encoder' ? 'Encoder' : 'Decoder'} outputs` : 'Outputs'} by layer`), el('p', { class: 'soft caption' }, 'cosine between A and B, mean over tokens'),
+      el('ol', { class: 'ranked by-layer' }, ...layers.map(({ layer, cosine }) => {
         const bar = el('span', { class: 'bar' });
         bar.style.width = `${100 * Math.max(0, cosine)}%`;
         return el('li', {}, el('span', { class: 'line' }, el('span', { class: 'name' }, `layer ${layer}`),
@@ -104,12 +120,12 @@ export class Changes {
 
   /** Draws the map again: the size or the theme has changed. */
   paint() {
-    const sites = this.answer?.sites;
+    const sites = this.#sites();
     const box = this.grid.element.parentElement;
-    if (!sites || !box?.clientWidth) return;
+    if (!sites.length || !box?.clientWidth) return;
     const heads = Math.max(...sites.map((site) => site.heads.length));
     const cell = Math.max(12, Math.min(30, Math.floor((box.clientWidth - 26) / heads) - 1));
-    const { context, cell: pixels, gap } = this.grid.layout(sites.length, heads, cell);
+    const { context, cell: pixels, gap } = this.grid.layout(sites.length, heads, { width: cell, height: cell });
     const colours = palette();
     const data = new Uint8Array(sites.length * heads);
     sites.forEach((site, l) => site.heads.forEach((head, h) => { data[l * heads + h] = Math.round(255 * head.tv); }));
@@ -136,8 +152,8 @@ export class Changes {
   /** @param {HeadRef | null} pointed */
   #say(pointed) {
     const ref = pointed ?? this.chosen;
-    const head = ref && this.answer?.sites?.[ref.layer]?.heads[ref.head];
-    this.told.textContent = ref && head ? `${headName(ref)}: ${head.tv.toFixed(3)} moved, largest single change ${head.max.toFixed(3)}` : '';
+    const head = ref && this.#sites()[ref.layer]?.heads[ref.head];
+    this.told.textContent = ref && head ? `${headName(ref, this.prefix)}: ${head.tv.toFixed(3)} moved, largest single change ${head.max.toFixed(3)}` : '';
   }
 
   #save() {

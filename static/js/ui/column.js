@@ -5,6 +5,7 @@ import { find, sharp } from './dom.js';
 import { headExports, overviewExports } from './exports.js';
 import { exportMenu } from './exportmenu.js';
 import { headName } from './format.js';
+import { GroupSwitch } from './groupswitch.js';
 import { HeadMap } from './headmap.js';
 import { drawLegend } from './legend.js';
 import { LinesView } from './linesview.js';
@@ -14,8 +15,8 @@ import { MatrixView } from './matrixview.js';
 import { ModelPicker } from './modelpicker.js';
 import { PairPanel } from './pairpanel.js';
 import { showReadout } from './readout.js';
+import { Strips } from './strips.js';
 import { palette } from './theme.js';
-import { TokenStrip } from './tokenstrip.js';
 import { ZoomBar } from './zoombar.js';
 
 /** @typedef {import('../types.js').HeadRef} HeadRef */
@@ -24,14 +25,15 @@ import { ZoomBar } from './zoombar.js';
 /** @typedef {{query: number, key: number}} Pair */
 /**
  * @typedef {{onModel: (id: string) => void, onRetry: (id: string) => void,
- *   onSide: (change: Partial<import('../types.js').Side>) => void, onHead: (ref: HeadRef) => void,
- *   onPair: (rows: Range, cols: Range) => void, onMove: (pair: Pair) => void, onZoom: (zoom: State['zoom']) => void,
+ *   onSetting: (change: Partial<import('../types.js').Setting>) => void, onHead: (ref: HeadRef) => void,
+ *   onGroup: (group: string) => void, onPair: (rows: Range, cols: Range) => void, onMove: (pair: Pair) => void, onZoom: (zoom: State['zoom']) => void,
  *   onTab: (tab: import('../types.js').Tab) => void, onColour: (transfer: import('../types.js').Transfer) => void}} Handlers
  */
 
 /** The strongest shade of a token, as a part of the way to the full colour; the style sheet has the same. */
 const SHADE = 0.62;
 const HINT = 'Click a token to pick the query; Shift-click one to pick the key.';
+const BAND = 'Click the band to pick the query; Shift-click it to pick the key.';
 const TOUCH = { query: 'Tap a token to pick the query.', key: 'Now tap the token that it looks at: the key.' };
 
 export class Column {
@@ -47,7 +49,8 @@ export class Column {
     this.element.dataset.column = name;
     part('.badge').textContent = name.toUpperCase();
     this.picker = new ModelPicker(suffix, { onChoose: on.onModel, onRetry: on.onRetry });
-    this.masks = new MaskControl(suffix, on.onSide);
+    this.masks = new MaskControl(suffix, on.onSetting);
+    this.group = new GroupSwitch(part('.group'), on.onGroup);
     this.map = new HeadMap({ box: part('.overview'), figures: part('.head-figures') },
       { testid: `head${suffix}`, onPick: on.onHead });
     this.links = new Links({ title: part('.links-title'), list: part('.links') }, on.onHead);
@@ -72,8 +75,8 @@ export class Column {
     this.ref = { layer: 0, head: 0 };
     /** @type {Pair} */
     this.pair = { query: 0, key: 0 };
-    /** @type {string[]} */
-    this.labels = [];
+    /** @type {{queries: string[], keys: string[]}} */
+    this.labels = { queries: [], keys: [] };
     /** @type {ArrayLike<number>} */
     this.row = [];
     /** @type {import('./matrixview.js').Content | null} */
@@ -86,7 +89,7 @@ export class Column {
 
   /** @param {HTMLElement} root @param {string} label */
   #strip(root, label) {
-    return new TokenStrip(root, {
+    return new Strips(root, {
       label, onQuery: (query) => this.on.onMove({ ...this.pair, query }), onKey: (key) => this.on.onMove({ ...this.pair, key }),
       onPoint: (index) => this.#point(index), onTurn: (next) => { this.part('.hint').textContent = TOUCH[next]; },
     });
@@ -109,21 +112,24 @@ export class Column {
   }
 
   /**
-   * A new run has come: what is known without another request.
+   * A new run has come, or another of its groups is looked at: what is known without another request.
    * @param {import('../tracedata.js').TraceData} data
-   * @param {string} text
+   * @param {import('../tracedata.js').Said} said
    */
-  begin(data, text) {
+  begin(data, said) {
+    const { axes } = data;
     this.data = data;
-    this.labels = data.tokens.map((token) => visible(token.text));
-    this.map.begin(data.layers, data.heads, '');
+    this.group.show(data.groups, data.group);
+    this.labels = { queries: axes.queries.map(label), keys: axes.keys.map(label) };
+    this.map.begin(data.layers, data.heads, { prefix: data.prefix, aspect: axes.keys.length / axes.queries.length });
     this.part('.overview').dataset.figures = 'awaited';
-    this.strip.render(data.tokens, text);
-    this.reading.render(data.tokens, text);
+    const shown = data.words(said);
+    this.strip.render(shown);
+    this.reading.render(shown);
     // a short text is set large enough to fill its place, and to be read across a room
-    this.part('.reading').style.setProperty('--size', `${14 / Math.sqrt(data.tokens.length)}rem`);
-    this.part('.hint').textContent = matchMedia('(any-pointer: coarse)').matches ? TOUCH.query : HINT;
-    showReadout(this.part('.readout'), data.answer.readout, data.tokens);
+    this.part('.reading').style.setProperty('--size', `${14 / Math.sqrt(shown.length)}rem`);
+    this.part('.hint').textContent = !axes.same ? '' : data.heard ? BAND : matchMedia('(any-pointer: coarse)').matches ? TOUCH.query : HINT;
+    showReadout(this.part('.readout'), data.answer.readout, data.answer.tokens);
   }
 
   /** Cells on a side that the picture has room for. */
@@ -144,11 +150,11 @@ export class Column {
     this.ref = ref;
     this.transfer = state.colour;
     this.pair = pair ?? { query: -1, key: -1 };
-    this.content = { matrix, mask, labels: this.labels, specials: data.tokens.map((t) => t.special), transfer: state.colour };
+    this.content = { matrix, mask, labels: this.labels, axes: data.axes, transfer: state.colour };
     this.map.choose(ref);
     this.#titles(matrix);
     this.showTab(state.tab);
-    this.zoom.show(matrix, data.tokens.length, this.pair);
+    this.zoom.show(matrix, { rows: data.axes.queries.length, cols: data.axes.keys.length }, this.pair);
     this.legends();
   }
 
@@ -156,10 +162,11 @@ export class Column {
   #titles(matrix) {
     const data = /** @type {import('../tracedata.js').TraceData} */ (this.data);
     const site = data.sites[this.ref.layer];
-    this.part('.picture-title').textContent = `${headName(this.ref)} · attention pattern`;
+    this.part('.picture-title').textContent = `${headName(this.ref, data.prefix)} · attention pattern`;
     const pooled = matrix.exact ? ''
-      : ` · pooled: ${matrix.rowRange[1] - matrix.rowRange[0]} tokens drawn as ${matrix.rows} cells, each the largest weight inside it`;
-    this.part('.picture-caption').textContent = `rows: queries (who looks) · columns: keys (looked at) · each row sums to 1 · mask: ${site.mask}${pooled}`;
+      : ` · pooled: ${pooledWords(matrix)}, each the largest weight inside it`;
+    const [who, whom] = data.axes.same ? ['', ''] : [' of the target', ' of the source'];
+    this.part('.picture-caption').textContent = `rows: queries${who} (who looks) · columns: keys${whom} (looked at) · each row sums to 1 · mask: ${site.kind === 'cross' && site.mask === 'bidirectional' ? 'none' : site.mask}${pooled}`;
   }
 
   /** @param {import('../types.js').Tab} tab */
@@ -186,14 +193,15 @@ export class Column {
    * @param {import('../types.js').LinksAnswer | null} links
    */
   showPair(row, pair, links) {
-    const [query, key] = [this.labels[this.pair.query], this.labels[this.pair.key]];
+    const [query, key] = [this.labels.queries[this.pair.query], this.labels.keys[this.pair.key]];
+    const prefix = this.data?.prefix ?? '';
     this.row = row;
     this.shade(row, this.pair.query);
     this.strip.reveal(this.pair.query);
     this.reading.reveal(this.pair.query);
-    this.panel.show(pair, { query, key, head: headName(this.ref) });
-    this.panel.ranking(row, this.labels, this.pair);
-    if (links) this.links.show(links, { query, key, prefix: '' }, this.ref);
+    this.panel.show(pair, { query, key, head: headName(this.ref, prefix) });
+    this.panel.ranking(row, this.labels.keys, query, this.pair.key);
+    if (links) this.links.show(links, { query, key, prefix }, this.ref);
     if (this.tab === 'lines' && this.content) this.lines.show(this.content, this.pair, row);
   }
 
@@ -254,4 +262,14 @@ export class Column {
     if (this.mini) this.showMask(this.mini.mask, this.mini.words);
     this.legends();
   }
+}
+
+/** @param {import('../types.js').Token} token @returns {string} a time in a sound as it is, a piece of text with its spaces seen */
+const label = ({ id, text }) => (id === -1 ? text : visible(text));
+
+/** @param {import('../types.js').Matrix} matrix @returns {string} how many tokens share how many cells */
+function pooledWords({ rowRange, colRange, rows, cols }) {
+  const [queries, keys] = [rowRange[1] - rowRange[0], colRange[1] - colRange[0]];
+  if (queries === keys) return `${queries} tokens drawn as ${rows} cells`;
+  return `${queries} × ${keys} pairs drawn as ${rows} × ${cols} cells`;
 }

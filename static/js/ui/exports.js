@@ -11,7 +11,7 @@ import { palette } from './theme.js';
 /** @typedef {import('./exportmenu.js').Item} Item */
 
 /** @param {Column} column @returns {string} */
-const stem = (column) => `${column.data?.answer.model.id.replace(/[^\w.-]+/g, '-')}-${headName(column.ref)}`;
+const stem = (column) => `${column.data?.answer.model.id.replace(/[^\w.-]+/g, '-')}-${headName(column.ref, column.data?.prefix.replace(' ', '-'))}`;
 
 /** @param {Column} column @returns {Item[]} */
 export function overviewExports(column) {
@@ -34,7 +34,7 @@ export function headExports(column) {
     { label: 'Matrix as PNG', run: () => { void saveMatrix(column, 'png'); } },
     { label: 'Matrix as SVG', run: () => { void saveMatrix(column, 'svg'); } },
     { label: 'Weights as CSV', run: () => saveCsv(column) },
-    { label: 'Weights as npy, exact', href: data.trace.url(data.path(column.ref, null, data.tokens.length)) },
+    { label: 'Weights as npy, exact', href: data.trace.url(data.path(column.ref, null, Math.max(data.axes.queries.length, data.axes.keys.length))) },
   ];
 }
 
@@ -43,11 +43,11 @@ async function saveMatrix(column, format) {
   const { content, labels, data } = column;
   if (!content || !data) return;
   const { matrix, mask, transfer } = content;
-  const ticks = (/** @type {import('../types.js').Range} */ [start, end], /** @type {number} */ cells) => labelled(end - start, 690, null)
-    .map((i) => ({ index: ((i + 0.5) * cells) / (end - start) - 0.5, text: shorten(labels[i + start], 16) }));
+  const ticks = (/** @type {string[]} */ words, /** @type {import('../types.js').Range} */ [start, end], /** @type {number} */ cells) => labelled(end - start, 690, null)
+    .map((i) => ({ index: ((i + 0.5) * cells) / (end - start) - 0.5, text: shorten(words[i + start], 16) }));
   const figure = labelledFigure(matrix, mask, {
-    transfer, palette: palette(), rowTicks: ticks(matrix.rowRange, matrix.rows), colTicks: ticks(matrix.colRange, matrix.cols),
-    title: `${data.title} ${headName(column.ref)}: attention weights, mask: ${data.sites[column.ref.layer].mask}${matrix.exact ? '' : ', max-pooled'}`,
+    transfer, palette: palette(), rowTicks: ticks(labels.queries, matrix.rowRange, matrix.rows), colTicks: ticks(labels.keys, matrix.colRange, matrix.cols),
+    title: `${data.title} ${headName(column.ref, data.prefix)}: attention weights, mask: ${data.sites[column.ref.layer].mask}${matrix.exact ? '' : ', max-pooled'}`,
   });
   const library = await plotly();
   const url = await library.toImage(figure, { format, width: 900, height: 900, scale: format === 'png' ? 2 : 1 });
@@ -61,10 +61,10 @@ function saveCsv(column) {
   const { content, labels } = column;
   if (!content) return;
   const { matrix } = content;
-  const name = (/** @type {import('../types.js').Range} */ [start, end], /** @type {number} */ cells, /** @type {number} */ i) => labels[start + Math.floor((i * (end - start)) / cells)];
-  const head = ['query \\ key', ...Array.from({ length: matrix.cols }, (_, c) => name(matrix.colRange, matrix.cols, c))];
+  const name = (/** @type {string[]} */ words, /** @type {import('../types.js').Range} */ [start, end], /** @type {number} */ cells, /** @type {number} */ i) => words[start + Math.floor((i * (end - start)) / cells)];
+  const head = ['query \\ key', ...Array.from({ length: matrix.cols }, (_, c) => name(labels.keys, matrix.colRange, matrix.cols, c))];
   const rows = Array.from({ length: matrix.rows }, (_, r) => [
-    name(matrix.rowRange, matrix.rows, r), ...Array.from(matrix.data.slice(r * matrix.cols, (r + 1) * matrix.cols)),
+    name(labels.queries, matrix.rowRange, matrix.rows, r), ...Array.from(matrix.data.slice(r * matrix.cols, (r + 1) * matrix.cols)),
   ]);
   save(`${stem(column)}${matrix.exact ? '' : '-pooled'}.csv`, csv([head, ...rows]), 'text/csv');
 }

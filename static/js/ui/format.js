@@ -1,4 +1,5 @@
 /** Numbers and heads in words. */
+import { prefixOf } from '../cells.js';
 
 /**
  * @param {number} weight 0 to 1
@@ -15,8 +16,8 @@ export const percent = (share) => (share > 0 && share < 0.005 ? '<1 %' : `${Math
 /** @param {import('../types.js').HeadRef} ref @param {string} [prefix] */
 export const headName = ({ layer, head }, prefix = '') => `${prefix}L${layer}H${head}`;
 
-/** @param {string} site such as decoder.self.3 @param {number} head */
-export const siteHead = (site, head) => headName({ layer: Number(site.split('.').at(-1)), head });
+/** @param {string} site such as decoder.self.3 @param {number} head @param {boolean} several */
+export const siteHead = (site, head, several) => headName({ layer: layerOf(site), head }, prefixOf(site.replace(/\.\d+$/, ''), several));
 
 /** @param {string} site */
 export const layerOf = (site) => Number(site.split('.').at(-1));

@@ -52,30 +52,31 @@ export class HeadGrid {
   /**
    * @param {number} layers
    * @param {number} heads
-   * @param {number} cell CSS pixels
-   * @returns {{context: CanvasRenderingContext2D, cell: number, gap: number}} for drawing, in device pixels
+   * @param {{width: number, height: number}} cell CSS pixels
+   * @returns {{context: CanvasRenderingContext2D, cell: {width: number, height: number}, gap: number}} for drawing, in device pixels
    */
   layout(layers, heads, cell) {
     const gap = 1;
-    const [width, height] = [heads * (cell + gap) - gap, layers * (cell + gap) - gap];
+    const [width, height] = [heads * (cell.width + gap) - gap, layers * (cell.height + gap) - gap];
     const context = sharp(this.canvas, width, height);
     context.setTransform(1, 0, 0, 1, 0, 0);
-    const shape = `${layers}×${heads}×${cell}`;
+    const shape = `${layers}×${heads}×${cell.width}×${cell.height}`;
     if (this.shape !== shape) this.#build(layers, heads, cell, gap);
     this.shape = shape;
     const ratio = this.canvas.width / width;
-    return { context, cell: Math.round(cell * ratio), gap: Math.max(1, Math.round(gap * ratio)) };
+    return { context, cell: { width: Math.round(cell.width * ratio), height: Math.round(cell.height * ratio) }, gap: Math.max(1, Math.round(gap * ratio)) };
   }
 
   /**
    * @param {number} layers
    * @param {number} heads
-   * @param {number} cell
+   * @param {{width: number, height: number}} cell
    * @param {number} gap
    */
   #build(layers, heads, cell, gap) {
     this.byHead.clear();
-    this.element.style.setProperty('--cell', `${cell}px`);
+    this.element.style.setProperty('--cell', `${cell.width}px`);
+    this.element.style.setProperty('--cell-height', `${cell.height}px`);
     this.element.style.setProperty('--gap', `${gap}px`);
     this.element.style.setProperty('--heads', String(heads));
     this.across.replaceChildren(...Array.from({ length: heads }, (_, h) => el('span', {}, String(h))));

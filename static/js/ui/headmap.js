@@ -2,6 +2,7 @@
 import { drawMosaic } from '../figures/mosaic.js';
 import { table } from '../colour.js';
 import { el, find } from './dom.js';
+import { headName } from './format.js';
 import { HeadGrid } from './headgrid.js';
 import { palette } from './theme.js';
 
@@ -33,11 +34,17 @@ export class HeadMap {
     this.layers = 0;
     this.heads = 0;
     this.prefix = '';
+    this.aspect = 1;
     box.append(this.grid.element);
   }
 
-  /** @param {number} layers @param {number} heads @param {string} prefix before L3H1 where a model has several stacks */
-  begin(layers, heads, prefix) {
+  /**
+   * @param {number} layers
+   * @param {number} heads
+   * @param {{prefix: string, aspect: number}} how prefix: before L3H1 where a model has several stacks; aspect: keys by queries
+   */
+  begin(layers, heads, { prefix, aspect }) {
+    this.aspect = Math.max(0.5, Math.min(2, aspect));
     this.layers = layers;
     this.heads = heads;
     this.prefix = prefix;
@@ -65,10 +72,10 @@ export class HeadMap {
     const available = body.clientWidth;
     if (!this.layers || !available) return;
     const across = Math.floor((available - 28) / this.heads) - 1;
-    const cell = Math.max(SMALLEST, Math.min(across, Math.floor(760 / this.layers) - 1, LARGEST));
+    const cell = this.#cell(Math.max(SMALLEST, Math.min(across, Math.floor(760 / this.layers) - 1, LARGEST)));
     const { context, cell: pixels, gap } = this.grid.layout(this.layers, this.heads, cell);
     // a tall model leaves room beside its picture
-    const tall = this.heads * (cell + 1) + 28 < 0.75 * available;
+    const tall = this.heads * (cell.width + 1) + 28 < 0.75 * available;
     if (body.classList.toggle('tall', tall)) /** @type {HTMLDetailsElement} */ (find(body, '.definitions')).open = true;
     const colours = palette();
     context.fillStyle = colours.line;
@@ -76,6 +83,14 @@ export class HeadMap {
     const lookup = table(colours.panel, colours.deep, transfer);
     for (const { tensor, firstLayer } of this.parts) drawMosaic(context, tensor, { cell: pixels, gap, colours: lookup, firstLayer });
     this.grid.mark(this.chosen);
+  }
+
+  /**
+   * @param {number} size of a square cell
+   * @returns {{width: number, height: number}} wider than high as the matrix is, at most twice
+   */
+  #cell(size) {
+    return { width: Math.max(SMALLEST, Math.round(size * Math.min(1, this.aspect))), height: Math.max(SMALLEST, Math.round(size / Math.max(1, this.aspect))) };
   }
 
   /** @param {HeadRef} ref */
@@ -100,7 +115,7 @@ export class HeadMap {
     const ref = pointed ?? this.chosen;
     if (!ref) return;
     const figures = this.answer?.sites[ref.layer]?.heads[ref.head];
-    const name = el('b', {}, `${this.prefix}L${ref.layer}H${ref.head}`);
+    const name = el('b', {}, headName(ref, this.prefix));
     if (!figures) {
       this.figures.replaceChildren(name, el('span', { class: 'soft' }, 'figures are being computed…'));
       return;

@@ -4,6 +4,9 @@ import { shape } from '../figures/svg.js';
 import { shorten } from '../spans.js';
 import { el } from './dom.js';
 
+/** Pixels over which a sound is laid, whose frames are too many to be read one by one. */
+const SOUND_HEIGHT = 600;
+
 export class LinesView {
   /** @param {HTMLElement} root @param {(change: {query?: number, key?: number}) => void} onPick */
   constructor(root, onPick) {
@@ -24,16 +27,18 @@ export class LinesView {
    * @param {{query: number, key: number}} pair
    * @param {ArrayLike<number>} row
    */
-  show({ matrix, labels, transfer }, pair, row) {
+  show({ matrix, labels, axes, transfer }, pair, row) {
     const alone = !matrix.exact;
     const source = alone ? {
-      data: Float32Array.from(row), rows: 1, cols: labels.length, exact: true,
-      rowRange: /** @type {[number, number]} */ ([pair.query, pair.query + 1]), colRange: /** @type {[number, number]} */ ([0, labels.length]),
+      data: Float32Array.from(row), rows: 1, cols: labels.keys.length, exact: true,
+      rowRange: /** @type {[number, number]} */ ([pair.query, pair.query + 1]), colRange: /** @type {[number, number]} */ ([0, labels.keys.length]),
     } : matrix;
     const longest = Math.max(source.rowRange[1] - source.rowRange[0], source.colRange[1] - source.colRange[0]);
     this.note.textContent = `weights of ${FAINTEST} and more; the picked query stands out${alone ? '; the text is long, so only its lines are drawn' : ''}`;
-    drawLines(this.svg, source, labels.map((label) => shorten(label, 14)), {
+    const short = (/** @type {string[]} */ words) => words.map((word) => shorten(word, 14));
+    drawLines(this.svg, source, { queries: short(labels.queries), keys: short(labels.keys) }, {
       width: Math.max(240, this.root.clientWidth), pitch: longest > 64 ? 15 : 22, transfer, alone, ...pair,
+      spread: !axes.same, tallest: axes.keys[0]?.id === -1 ? SOUND_HEIGHT : Infinity,
     });
     this.svg.setAttribute('aria-label', 'lines from queries on the left to keys on the right');
   }

@@ -17,7 +17,7 @@ let groups = 0;
 export class MaskControl {
   /**
    * @param {string} suffix
-   * @param {(change: {mask?: MaskRule, scale?: 'own' | 'none'}) => void} onChange
+   * @param {(change: Partial<import('../types.js').Setting>) => void} onChange
    */
   constructor(suffix, onChange) {
     this.onChange = onChange;
@@ -32,7 +32,8 @@ export class MaskControl {
     this.scale = el('select', { 'data-testid': `scale${suffix}`, 'aria-label': 'Scale of the scores' },
       el('option', { value: 'own' }, 'scale: own'), el('option', { value: 'none' }, 'scale: none'));
     this.scale.addEventListener('change', () => onChange({ scale: this.scale.value === 'none' ? 'none' : 'own' }));
-    this.element = el('div', { class: 'mask-control' }, this.mask, this.scale);
+    this.note = el('span', { class: 'soft mask-note' }, 'every target token sees the whole source');
+    this.element = el('div', { class: 'mask-control' }, this.mask, this.note, this.scale);
     this.choices.addEventListener('change', () => this.#emit());
   }
 
@@ -61,11 +62,14 @@ export class MaskControl {
   }
 
   /**
-   * @param {import('../types.js').Side} side
+   * @param {import('../types.js').Setting} side
    * @param {import('../types.js').ModelStatus | undefined} model
+   * @param {string | null} group where the model has several, the one that is shown and set
    */
-  show(side, model) {
-    const own = model?.own_mask;
+  show(side, model, group) {
+    const own = group === 'encoder.self' ? 'bidirectional' : model?.own_mask;
+    this.mask.hidden = group === 'decoder.cross';
+    this.note.hidden = !this.mask.hidden;
     const other = own === 'causal' ? ['bidirectional'] : own === 'bidirectional' ? ['causal'] : ['bidirectional', 'causal'];
     if (!other.includes(side.mask.name) && (side.mask.name === 'causal' || side.mask.name === 'bidirectional')) {
       other.push(side.mask.name);

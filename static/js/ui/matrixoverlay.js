@@ -1,5 +1,6 @@
 /** What lies over the cells: labels, outlines of the pick, the cross-hair, and all input. */
-import { covered, labelled } from '../figures/axis.js';
+import { covered } from '../cells.js';
+import { labelled } from '../figures/axis.js';
 import { shape } from '../figures/svg.js';
 import { drawAxisLabels } from './axislabels.js';
 import { el, role } from './dom.js';
@@ -68,7 +69,7 @@ export class MatrixOverlay {
     const column = this.#strip(pick.key, content.matrix.colRange, place.width);
     band(this.row, row, { x: 0, y: 1, length: place.width });
     band(this.column, column, { x: 1, y: 0, length: place.height });
-    const [query, key] = [content.labels[pick.query], content.labels[pick.key]];
+    const [query, key] = [content.labels.queries[pick.query], content.labels.keys[pick.key]];
     const weight = this.#weight(pick.query, pick.key);
     this.hit.setAttribute('aria-label', `Picked: ${query} looks at ${key}${weight === null ? '' : `, weight ${weight}`}. Arrow keys move.`);
     this.#label(null);
@@ -138,9 +139,9 @@ export class MatrixOverlay {
     const { matrix, mask, labels } = /** @type {Content} */ (this.content);
     const i = row * matrix.cols + col;
     const closed = mask && !mask.data[i];
-    const name = (/** @type {Range} */ [a, b]) => (b - a > 1 ? `${labels[a]} … ${labels[b - 1]}` : labels[a]);
+    const name = (/** @type {string[]} */ words, /** @type {Range} */ [a, b]) => (b - a > 1 ? `${words[a]} … ${words[b - 1]}` : words[a]);
     const most = rows[1] - rows[0] > 1 || cols[1] - cols[0] > 1 ? 'at most ' : '';
-    return [role('query', name(rows)), ' → ', role('key', name(cols)), ': ', el('b', {}, closed ? 'masked' : most + weightText(matrix.data[i]))];
+    return [role('query', name(labels.queries, rows)), ' → ', role('key', name(labels.keys, cols)), ': ', el('b', {}, closed ? 'masked' : most + weightText(matrix.data[i]))];
   }
 
   /** @param {{x: number, y: number}} point */
@@ -172,9 +173,9 @@ export class MatrixOverlay {
     if (!move || !this.content || event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
     const stride = event.shiftKey ? 10 : 1;
-    const last = this.content.labels.length - 1;
-    const within = (/** @type {number} */ i) => Math.min(last, Math.max(0, i));
-    this.on.onMove(within(this.pick.query + move[0] * stride), within(this.pick.key + move[1] * stride));
+    const { queries, keys } = this.content.labels;
+    const within = (/** @type {string[]} */ words, /** @type {number} */ i) => Math.min(words.length - 1, Math.max(0, i));
+    this.on.onMove(within(queries, this.pick.query + move[0] * stride), within(keys, this.pick.key + move[1] * stride));
   }
 
   #hide() {

@@ -10,8 +10,8 @@ import { palette } from './theme.js';
 /** @typedef {import('../types.js').Matrix} Matrix */
 /** @typedef {import('../types.js').Range} Range */
 /**
- * @typedef {{matrix: Matrix, mask: import('../types.js').Tensor | null, labels: string[], specials: boolean[],
- *   transfer: import('../types.js').Transfer}} Content
+ * @typedef {{matrix: Matrix, mask: import('../types.js').Tensor | null, labels: {queries: string[], keys: string[]},
+ *   axes: import('../types.js').Axes, transfer: import('../types.js').Transfer}} Content
  */
 
 export class MatrixView {
@@ -49,7 +49,7 @@ export class MatrixView {
     if (!content || !root.clientWidth) return;
     const { matrix, labels } = content;
     const place = frame(
-      labels.slice(...matrix.rowRange), labels.slice(...matrix.colRange), matrix.rows, matrix.cols, root.clientWidth,
+      labels.queries.slice(...matrix.rowRange), labels.keys.slice(...matrix.colRange), matrix.rows, matrix.cols, root.clientWidth,
     );
     root.style.height = `${place.fullHeight}px`;
     Object.assign(this.cells.style, {

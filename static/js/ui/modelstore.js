@@ -25,6 +25,16 @@ export class ModelStore {
     return this.list.models.find((model) => model.id === id);
   }
 
+  /** @param {string} id @returns {boolean} whether the model has an encoder beside its decoder */
+  paired(id) {
+    return (this.get(id)?.stacks?.length ?? 1) > 1;
+  }
+
+  /** @param {string} id @returns {boolean} whether the model reads sound instead of text */
+  hears(id) {
+    return this.get(id)?.family === 'whisper';
+  }
+
   #follow() {
     window.clearTimeout(this.timer);
     if (!this.list.models.some((model) => MOVING.includes(model.state))) return;

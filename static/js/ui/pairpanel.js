@@ -71,7 +71,8 @@ export class PairPanel {
     const rows = [
       [el('span', {}, role('query', 'q'), ' · ', role('key', 'k')), n.dot, 'dot'],
       [`× ${pair.scale_words} = ${n.scale}`, n.scaled, 'scaled'],
-      ['+ position bias', n.bias, 'bias'],
+      ...(pair.softcap === null ? [] : [/** @type {[string, string, string]} */ ([`${n.cap} × tanh(scaled ÷ ${n.cap})`, n.capped, 'capped'])]),
+      [pair.bias === 0 ? '+ position bias' : `+ ${pair.bias_words}`, n.bias, 'bias'],
       ['mask', open ? 'open' : 'closed', 'mask'],
       ['score s', n.score, 'score'],
       ['largest score in the row, m', n.max, 'max'],
@@ -104,15 +105,16 @@ export class PairPanel {
   /**
    * Where the query looks, heaviest first.
    * @param {ArrayLike<number>} row weights by key
-   * @param {string[]} labels
-   * @param {{query: number, key: number}} pick
+   * @param {string[]} labels of the keys
+   * @param {string} query
+   * @param {number} picked key
    */
-  ranking(row, labels, pick) {
+  ranking(row, labels, query, picked) {
     const order = Array.from(row, (weight, key) => ({ weight, key }))
       .sort((a, b) => b.weight - a.weight).slice(0, 40).filter(({ weight }) => weight > 0);
-    this.looksTitle.replaceChildren('Where ', role('query', labels[pick.query]), ' looks');
+    this.looksTitle.replaceChildren('Where ', role('query', query), ' looks');
     this.looks.replaceChildren(...order.map(({ weight, key }) => rankedRow({
-      name: labels[key], share: weight, number: weightText(weight), data: { 'data-key': key }, pressed: key === pick.key,
+      name: labels[key], share: weight, number: weightText(weight), data: { 'data-key': key }, pressed: key === picked,
     })));
     settleStop(this.looks);
   }

@@ -48,7 +48,7 @@ export function showReadout(root, readout, tokens) {
   } else if (readout.kind === 'masked') {
     const parts = readout.positions.flatMap(({ position, top }) => [
       el('h3', {}, `Prediction for ${visible(tokens[position].text)} at place ${position}`), predictions(top)]);
-    root.replaceChildren(...(parts.length ? parts : [title('Masked tokens'), el('p', { class: 'soft' }, 'The text has no masked token to predict.')]));
+    root.replaceChildren(...(parts.length ? parts : [title('Masked tokens'), el('p', { class: 'soft' }, 'The text has no masked token to predict: put the model’s mask token, such as [MASK], in place of one.')]));
   } else {
     root.replaceChildren(title('Each token’s output beside the sentence vector'),
       el('p', { class: 'soft' }, 'cosine; this model has no prediction head: it turns a text into one vector, the mean of its tokens’ outputs'),

@@ -6,28 +6,31 @@ import { counted, percent } from './format.js';
 /** @typedef {import('../types.js').CompareAnswer} CompareAnswer */
 
 /**
- * @param {{row: ArrayLike<number>, labels: string[], query: number, key: number, head: string, heads: number}} seen
+ * @param {{row: ArrayLike<number>, labels: {queries: string[], keys: string[]}, query: number, key: number, head: string, heads: number,
+ *   counts: string}} seen
  * @returns {(Node | string)[]}
  */
-export function lookSentence({ row, labels, query, key, head, heads }) {
+export function lookSentence({ row, labels, query, key, head, heads, counts }) {
   const order = Array.from(row, (weight, index) => ({ weight, index })).sort((a, b) => b.weight - a.weight);
   const [most, ...rest] = order;
   const then = rest.slice(0, 3).filter(({ weight }) => weight >= 0.005);
   const parts = [
-    role('query', labels[query]), ' looks most at ',
-    most.index === key ? role('key', labels[most.index]) : el('b', {}, word(labels[most.index])), ' ', el('b', {}, most.weight.toFixed(2)),
+    role('query', labels.queries[query]), ' looks most at ',
+    most.index === key ? role('key', labels.keys[most.index]) : el('b', {}, word(labels.keys[most.index])), ' ', el('b', {}, most.weight.toFixed(2)),
     ' in ', el('b', {}, head),
   ];
-  then.forEach(({ weight, index }, i) => parts.push(i ? ', ' : ' · then ', word(labels[index]), ` ${weight.toFixed(2)}`));
+  then.forEach(({ weight, index }, i) => parts.push(i ? ', ' : ' · then ', word(labels.keys[index]), ` ${weight.toFixed(2)}`));
   if (most.index !== key && !then.some(({ index }) => index === key)) {
-    parts.push(' · ', role('key', labels[key]), ` ${row[key].toFixed(2)}`);
+    parts.push(' · ', role('key', labels.keys[key]), ` ${row[key].toFixed(2)}`);
   }
-  parts.push(` · ${counted(labels.length, 'token')}, ${counted(heads, 'head')}`);
+  parts.push(` · ${counts}, ${counted(heads, 'head')}`);
   return parts;
 }
 
 /** @param {string} words */
-const planWords = (words) => (words === 'the model\'s own' ? 'as trained' : words);
+const planWords = (words) => (words === 'the model\'s own' ? 'as trained' : words
+  .replace(/ at encoder\.self\.\*/g, ' in the encoder').replace(/ at decoder\.self\.\*/g, ' in the decoder')
+  .replace(/ at decoder\.cross\.\*/g, ' in the cross-attention'));
 
 /** @param {CompareAnswer} answer @param {string[]} titles */
 function movedSentence(answer, titles) {

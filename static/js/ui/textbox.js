@@ -1,12 +1,10 @@
 /** The text box: grows with its text; Enter runs, Shift and Enter breaks the line. */
-import { find } from './dom.js';
-
 /**
+ * @param {HTMLTextAreaElement} box
  * @param {() => void} onRun
- * @returns {{value: () => string, set: (text: string) => void, focus: () => void}}
+ * @returns {{element: HTMLTextAreaElement, value: () => string, set: (text: string) => void}}
  */
-export function wireTextBox(onRun) {
-  const box = /** @type {HTMLTextAreaElement} */ (find(document, '[data-testid="text"]'));
+export function wireTextBox(box, onRun) {
   const grow = () => {
     box.style.height = 'auto';
     box.style.height = `${Math.min(box.scrollHeight + 2, window.innerHeight * 0.2)}px`;
@@ -19,11 +17,11 @@ export function wireTextBox(onRun) {
     onRun();
   });
   return {
+    element: box,
     value: () => box.value,
     set: (text) => {
       if (box.value !== text) box.value = text;
       grow();
     },
-    focus: () => box.focus(),
   };
 }
