@@ -11,9 +11,11 @@ from pydantic import ValidationError
 
 from app.schemas import TraceRequest
 from app.settings import Settings, load_settings
+from model import zoo
 from model.errors import InputError
 
 if TYPE_CHECKING:
+    from app.services.runs import ModelName
     from model.loading import LoadedModel
 
 
@@ -66,17 +68,17 @@ def trace(  # noqa: PLR0913 -- typer reads the options from the parameters
         plan=[] if plan is None else _plan(plan),
         record=record or [],
     )
-    loaded = _load(model, settings)
+    loaded, name = _load(model, settings)
     # Imported here because it brings torch in, which `--help` need not wait for.
     from app import saved  # noqa: PLC0415
     from app.services import export  # noqa: PLC0415
 
-    opened = export.open_whole(loaded, request)
+    opened = export.open_whole(loaded, request, name)
     try:
-        if npz is not None:
-            export.write_npz(opened, npz)
         if html is not None:
             saved.write_html(opened, html)
+        if npz is not None:
+            export.write_npz(opened, npz)
     except OSError as error:
         raise InputError(
             f"{error.filename} cannot be written: {error.strerror}. Choose another file."
@@ -95,17 +97,20 @@ def _request(**fields: object) -> TraceRequest:
         raise InputError(f"The {first['loc'][0]} cannot be used: {first['msg']}.") from error
 
 
-def _load(model: str, settings: Settings) -> "LoadedModel":
-    path = Path(model)
-    if not path.exists():
-        path = _fetched(model, settings)
+def _load(model: str, settings: Settings) -> "tuple[LoadedModel, ModelName | None]":
+    """The model and its name; a file or folder has none, and goes behind a built-in model of its name."""
     from app.services.start import load  # noqa: PLC0415
 
-    return load(path, settings)
+    path = Path(model)
+    if model not in zoo.entries() and path.exists():
+        return load(path, settings), None
+    path, name = _fetched(model, settings)
+    return load(path, settings), name
 
 
-def _fetched(model: str, settings: Settings) -> Path:
+def _fetched(model: str, settings: Settings) -> "tuple[Path, ModelName]":
     from app.services.model_sources import resolve  # noqa: PLC0415
+    from app.services.runs import ModelName  # noqa: PLC0415
     from app.terminal import ProgressLine  # noqa: PLC0415
     from model.fetching import Listener  # noqa: PLC0415
 
@@ -114,7 +119,7 @@ def _fetched(model: str, settings: Settings) -> Path:
     if present is None:
         line = ProgressLine(model, sys.stderr)
         present = source.fetch(Listener(line.progress, line.say))
-    return present.path
+    return present.path, ModelName(source.card.title, present.revision)
 
 
 def _sound(path: Path) -> str:

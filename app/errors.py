@@ -80,7 +80,7 @@ def _invalid_request(_: Request, error: Exception) -> Response:
     first = error.errors()[0]
     if first["type"] == "json_invalid":
         return _malformed()
-    where = " ".join(str(part) for part in first["loc"] if part not in {"body", "query", "path"})
+    where = " ".join(str(part) for part in first["loc"][1:])
     if first["type"] == "string_unicode":
         return problem(
             "bad-input",

@@ -21,8 +21,7 @@ def write_html(opened: Opened, path: Path) -> None:
     if weights > MAX_PAGE_WEIGHTS:
         raise OverBudget(
             f"A page with all heads of {trace.tokens} tokens would hold {weights / 1e6:.0f} million weights, "
-            f"more than the {MAX_PAGE_WEIGHTS / 1e6:.0f} million a browser opens well: shorten the text, "
-            "or use --npz."
+            f"more than the {MAX_PAGE_WEIGHTS / 1e6:.0f} million a browser opens well: use --npz."
         )
     answer, title = opened.as_json(), f"{opened.prepared.model_id}, {opened.prepared.plan.in_words()}"
     heads = [_bytes(site.attention(site.all_heads, range(site.queries))) for site in trace.sites.values()]

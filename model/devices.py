@@ -2,17 +2,21 @@
 
 import torch
 
+from model.errors import InputError
+
 # Room for activations and traces beside the weights.
 SHARE_FOR_WEIGHTS = 0.6
 
 
 def choose_device(wanted: str) -> str:
-    """`wanted`, or for auto the best there is: cuda, mps or cpu. Raises ValueError where it is not there."""
+    """`wanted`, or for auto the best there is: cuda, mps or cpu. Raises InputError where it is not there."""
     available = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     if wanted == "auto":
         return next(name for name, there in available.items() if there)
     if not available[wanted.partition(":")[0]]:
-        raise ValueError(f"this machine has no {wanted} device that torch {torch.__version__} can use")
+        raise InputError(
+            f"This machine has no {wanted} device that torch {torch.__version__} can use: choose another."
+        )
     return wanted
 
 

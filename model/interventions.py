@@ -161,15 +161,15 @@ class AblateHead(Intervention):
 
     def in_words(self) -> str:
         """What it does, for readers."""
-        names = {"zero": "zeroed", "mean": "replaced by their mean", "uniform": "made uniform"}
-        return f"heads {names[self.mode]}{self.where()}"
+        names = {"zero": "output zeroed", "mean": "output replaced by its mean", "uniform": "weights uniform"}
+        return f"{names[self.mode]}{self.where()}"
 
 
 class SetAttention(Intervention):
     """Gives heads these weights, whatever their q and k say."""
 
     kind: Literal["set_attention"]
-    weights: tuple[tuple[Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)], ...], ...]
+    weights: tuple[tuple[Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)], ...], ...]
     sets: ClassVar[str] = "head"
 
     def in_words(self) -> str:

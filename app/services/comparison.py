@@ -55,6 +55,12 @@ def _check_comparable(a: Opened, b: Opened) -> None:
     one, other = a.prepared.reading, b.prepared.reading
     if one.source is None and other.source is None:
         return
+    if (one.source is None) != (other.source is None):
+        paired, single = (a, b) if other.source is None else (b, a)
+        raise InputError(
+            f"{paired.prepared.model_id} reads a source and a target, {single.prepared.model_id} one text: "
+            "they cannot be compared."
+        )
     if not one.same_source(other) or one.encoded.ids != other.encoded.ids:
         raise InputError(
             "Two runs of an encoder–decoder model are compared on the same source and the same target: "

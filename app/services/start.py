@@ -18,7 +18,7 @@ TRACE_BYTES = 1 << 30
 
 
 def start_engine(settings: Settings, pool: ModelPool) -> Engine:
-    """The engine. Raises ValueError where the wanted device is not there."""
+    """The engine. Raises InputError where the wanted device is not there."""
     use_exact_arithmetic()
     if settings.threads is not None:
         torch.set_num_threads(settings.threads)

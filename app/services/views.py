@@ -63,6 +63,9 @@ def figures(site: SiteTrace) -> list[dict[str, float | None]]:
         for name, offset in (("diagonal", 0), ("previous", -1), ("next", 1)):
             totals[name] += weights.diagonal(rows.start + offset, 1, 2).sum(dim=1)
     counts = {name: site.queries - (name in ("previous", "next")) for name in DEFINITIONS}
+    if ".cross." in site.site:
+        # Target and source positions do not count the same thing.
+        counts |= dict.fromkeys(("diagonal", "previous", "next"), 0)
     means = {
         name: (total / counts[name]).tolist() if counts[name] else None for name, total in totals.items()
     }

@@ -22,7 +22,8 @@ export function presets(models) {
   const usable = models.filter((model) => model.builtin && model.state !== 'failed' && model.stacks?.length === 1);
   const encoders = usable.filter((model) => model.stacks?.[0] === 'encoder');
   const decoders = usable.filter((model) => model.stacks?.[0] === 'decoder');
-  const beside = encoders.flatMap((encoder) => decoders.map((decoder) => ({
+  // a sentence is read by both, a reaction by one of them only
+  const beside = encoders.flatMap((encoder) => decoders.filter(({ example }) => example === encoder.example).map((decoder) => ({
     label: `Encoder beside decoder: ${encoder.id} | ${decoder.id}`, a: side(encoder.id), b: side(decoder.id),
   })));
   const masks = usable.flatMap((model) => {

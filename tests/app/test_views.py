@@ -2,8 +2,11 @@ import math
 
 import numpy as np
 import pytest
+import torch
 
 from app.services import views
+from model.rules import Bidirectional, ScoreRule
+from model.trace import SiteTrace
 from tests.numpy_attention import stages
 from tests.serving import (
     BERT,
@@ -292,3 +295,14 @@ def test_other_arithmetic(client, models, dtype, travels, exact):
         assert opened["id"] != trace(client, ids=ids(12))["id"]
         request = {"model": BERT, "ids": ids(12)}
         assert other.post("/api/compare", json={"a": request, "b": request}).json()["overall"]["tv"] == 0
+
+
+def test_positions_of_two_inputs_are_not_held_against_each_other():
+    found = views.figures(tiny_cross())[0]
+    assert [found[name] for name in ("diagonal", "previous", "next")] == [None, None, None]
+    assert found["first"] is not None
+
+
+def tiny_cross() -> SiteTrace:
+    q, k, v = torch.randn(3, 1, 4, 2)
+    return SiteTrace("decoder.cross.0", q, k, v, ScoreRule((1.0,), (Bidirectional(),)))

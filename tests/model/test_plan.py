@@ -177,10 +177,10 @@ def test_a_change_of_positions_stays(mode: str) -> None:
 WORDS: list[tuple[Step, str]] = [
     (
         {"kind": "ablate_head", "heads": [5], "sites": "decoder.self.3"},
-        "heads zeroed in heads 5 at decoder.self.3",
+        "output zeroed in heads 5 at decoder.self.3",
     ),
-    ({"kind": "ablate_head", "mode": "mean"}, "heads replaced by their mean"),
-    ({"kind": "ablate_head", "mode": "uniform"}, "heads made uniform"),
+    ({"kind": "ablate_head", "mode": "mean"}, "output replaced by its mean"),
+    ({"kind": "ablate_head", "mode": "uniform"}, "weights uniform"),
     ({"kind": "set_attention", "weights": [[1.0]]}, "weights given by hand"),
     ({"kind": "drop_sublayer", "sublayer": "cross"}, "cross left out"),
     ({"kind": "drop_residual", "sublayer": "ffn"}, "no residual around ffn"),
@@ -200,7 +200,7 @@ def test_every_kind_has_words(step: Step, words: str) -> None:
 
 def test_several_steps_are_told_one_after_the_other() -> None:
     both = Plan.parse([{"kind": "ablate_head"}, {"kind": "drop_norm", "sublayer": "ffn"}])
-    assert both.in_words() == "heads zeroed; no norm at ffn"
+    assert both.in_words() == "output zeroed; no norm at ffn"
 
 
 def test_a_plan_survives_json() -> None:

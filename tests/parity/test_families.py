@@ -1,19 +1,25 @@
 """Every family and variant against `transformers`: each layer, each kind of attention, logits, generation."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import GenerationMixin
 
 from model.cache import Cache
 from model.checkpoints.reader import FAMILIES
+from model.checkpoints.source import SINGLE
+from model.errors import CheckpointError
 from model.generate import greedy
 from model.inputs import Inputs
+from model.loading import load_model
 from tests.parity.families import ROWS, SKIPPED, Both, arguments, ids, inputs, one_thread
-from tests.parity.references import assert_peaked
+from tests.parity.references import assert_peaked, load
 
 BOUND = 1e-5
 WRITTEN = 12
@@ -164,3 +170,38 @@ def test_greedy_generation_agrees(both: Both) -> None:
         final = both.ours.transformer(replace(given, ids=torch.tensor([longer])))
         assert both.ours.transformer.logits(final[:, -1:]).argmax().item() == token
         longer.append(token)
+
+
+def test_flan_t5_has_a_head_of_its_own_and_leaves_the_last_state_unscaled(tmp_path: Path) -> None:
+    """As published: what `transformers` makes itself is tied, whatever its configuration says."""
+    row = next(row for row in ROWS if row.name == "T5, gated, untied")
+    both = row.build(tmp_path)
+    head = torch.randn(97, 60, generator=torch.Generator().manual_seed(3)) * row.spread
+    save_file(load_file(tmp_path / SINGLE) | {"lm_head.weight": head}, tmp_path / SINGLE, {"format": "pt"})
+    stated = json.loads((tmp_path / "config.json").read_text("utf-8"))
+    del stated["scale_decoder_outputs"]
+    (tmp_path / "config.json").write_text(json.dumps(stated | {"tie_word_embeddings": False}), "utf-8")
+    reference, ours = load(row.model, tmp_path), load_model(tmp_path)
+    assert torch.equal(reference.lm_head.weight, head)
+    given = inputs(row, 13, 50)
+    with torch.no_grad():
+        expected = reference(**arguments(given)).logits
+    found = ours.transformer.logits(ours.transformer(given))
+    _near(found, expected, "logits")
+    tied = both.ours.transformer.logits(both.ours.transformer(given))
+    assert (found - tied).abs().max() > 0.1
+
+
+@pytest.mark.parametrize("name", ["LLaMA", "Qwen2, tied", "GPT-2", "BART", "Whisper"])
+def test_a_tied_head_that_differs_is_refused(tmp_path: Path, name: str) -> None:
+    row = next(row for row in ROWS if row.name == name)
+    both = row.build(tmp_path)
+    assert both.ours.config.head is not None
+    if not both.ours.config.head.tied:
+        stated = json.loads((tmp_path / "config.json").read_text("utf-8"))
+        (tmp_path / "config.json").write_text(json.dumps(stated | {"tie_word_embeddings": True}), "utf-8")
+    head = "proj_out.weight" if row.family == "whisper" else "lm_head.weight"
+    save_file(load_file(tmp_path / SINGLE) | {head: torch.zeros(97, 60)}, tmp_path / SINGLE)
+    with pytest.raises(CheckpointError, match="the two differ") as caught:
+        load_model(tmp_path)
+    assert head in caught.value.detail

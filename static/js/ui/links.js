@@ -3,7 +3,6 @@ import { role } from './dom.js';
 import { headName, weightText } from './format.js';
 import { rankedRow, settleStop, wireRanked } from './ranked.js';
 
-const MOST = 60;
 
 export class Links {
   /**
@@ -29,7 +28,7 @@ export class Links {
     const heads = answer.weights.flatMap((layer, l) => layer.map((weight, head) => ({ layer: l, head, weight })));
     heads.sort((a, b) => b.weight - a.weight);
     this.title.replaceChildren('Heads that link ', role('query', words.query), ' → ', role('key', words.key));
-    this.list.replaceChildren(...heads.slice(0, MOST).map(({ layer, head, weight }) => rankedRow({
+    this.list.replaceChildren(...heads.map(({ layer, head, weight }) => rankedRow({
       name: headName({ layer, head }, words.prefix), share: weight, number: weightText(weight),
       data: { 'data-layer': layer, 'data-head': head }, pressed: layer === chosen.layer && head === chosen.head,
     })));

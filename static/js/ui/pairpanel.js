@@ -79,7 +79,7 @@ export class PairPanel {
       ['e^(s − m)', n.exp, 'exp'],
       ['÷ Σ of e^(s − m) over the row', n.sum, 'sum'],
       [el('b', {}, 'weight'), n.weight, 'weight'],
-      [el('span', {}, 'weight × ‖', role('value', 'v'), '‖, what is carried'), pair.contribution_norm.toPrecision(4), 'carried'],
+      [el('span', {}, '‖weight · ', role('value', 'v'), ' W_O‖, what it adds'), pair.contribution_norm.toPrecision(4), 'carried'],
     ];
     this.table.replaceChildren(
       el('caption', { class: 'unseen' }, `From the components of ${words.query} and ${words.key} to the weight`),
