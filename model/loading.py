@@ -67,7 +67,7 @@ class LoadedModel:
 def load_model(
     path: Path, *, device: str = "cpu", dtype: str = "float32", memory: int | None = None
 ) -> LoadedModel:
-    """Builds and fills the model at `path`: a folder (config.json, safetensors, tokenizer.json) or a .gguf.
+    """Builds and fills the model at `path`: a folder (config.json, weights, tokenizer.json) or a .gguf file.
 
     With dtype "auto" the model runs in fp32 where that fits into `memory` bytes, else in bf16. Raises
     CheckpointError or ConfigError where the checkpoint is damaged or holds what is not implemented.

@@ -3,7 +3,6 @@ import { role } from './dom.js';
 import { headName, weightText } from './format.js';
 import { rankedRow, settleStop, wireRanked } from './ranked.js';
 
-
 export class Links {
   /**
    * @param {{title: HTMLElement, list: HTMLElement}} parts
