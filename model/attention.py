@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from model.cache import Cache
 from model.config import AttentionConfig
+from model.linear import Linear
 from model.norms import build_norm
 from model.position import Rotation, rotate
 from model.recorder import Recorder, Tap
@@ -46,10 +47,10 @@ class Attention(nn.Module):
         super().__init__()
         self.config = config
         query_width, key_width = config.heads * config.head_width, config.kv_heads * config.head_width
-        self.q = nn.Linear(width, query_width, bias=config.qkv_bias)
-        self.k = nn.Linear(width, key_width, bias=config.qkv_bias and not config.bare_keys)
-        self.v = nn.Linear(width, key_width, bias=config.qkv_bias)
-        self.o = nn.Linear(query_width, width, bias=config.out_bias)
+        self.q = Linear(width, query_width, bias=config.qkv_bias)
+        self.k = Linear(width, key_width, bias=config.qkv_bias and not config.bare_keys)
+        self.v = Linear(width, key_width, bias=config.qkv_bias)
+        self.o = Linear(query_width, width, bias=config.out_bias)
         self.q_norm = build_norm(config.qk_norm, config.head_width) if config.qk_norm else None
         self.k_norm = build_norm(config.qk_norm, config.head_width) if config.qk_norm else None
 

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from model.config import EmbeddingConfig, Learned, Position, Sinusoidal
+from model.linear import Linear
 from model.norms import build_norm
 
 
@@ -18,7 +19,7 @@ class Embeddings(nn.Module):
         self.segments = nn.Embedding(config.segments, own) if config.segments else None
         self.positions = nn.Embedding(position.rows, own) if isinstance(position, Learned) else None
         self.norm = build_norm(config.norm, own) if config.norm else None
-        self.projection = nn.Linear(own, width) if config.width else None
+        self.projection = Linear(own, width) if config.width else None
 
     def forward(self, ids: Tensor, segments: Tensor | None, places: Tensor | None) -> Tensor:
         """Vectors [B, T, D] of ids [B, T] in segments [B, T] (None: all 0) at places [B, T] (None: none)."""

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from model.config import Activation, FeedForwardConfig
+from model.linear import Linear
 from model.recorder import Tap
 
 
@@ -32,22 +33,26 @@ class FeedForward(nn.Module):
     def __init__(self, width: int, config: FeedForwardConfig) -> None:
         super().__init__()
         self.activation = ACTIVATIONS[config.activation]
-        self.up = nn.Linear(width, config.width, bias=config.bias)
-        self.gate = nn.Linear(width, config.width, bias=config.bias) if config.gated else None
-        self.down = nn.Linear(config.width, width, bias=config.bias)
+        self.up = Linear(width, config.width, bias=config.bias)
+        self.gate = Linear(width, config.width, bias=config.bias) if config.gated else None
+        self.down = Linear(config.width, width, bias=config.bias)
 
     def forward(self, x: Tensor, tap: Tap | None = None) -> Tensor:
         """Maps x [B, T, D] to [B, T, D]."""
         recording = tap is not None and (tap.wants("ffn_pre") or tap.wants("ffn_act"))
         if x.device.type != "cpu" or x.requires_grad or recording:
             return self._positions(x, tap)  # [B, T, D]
-        out = torch.empty_like(x)  # [B, T, D]
-        for start in range(0, x.shape[1], POSITIONS):
-            out[:, start : start + POSITIONS] = self._positions(x[:, start : start + POSITIONS])
+        out = x.new_empty(x.shape)  # [B, T, D]
+        # Flat, since torch multiplies a slice of a batch by a slower routine.
+        flat, flat_out = x.flatten(0, 1), out.view(-1, x.shape[-1])  # [B·T, D]
+        for start in range(0, len(flat), POSITIONS):
+            some = slice(start, start + POSITIONS)
+            flat_out[some] = self._positions(flat[some])
         return out
 
     def _positions(self, x: Tensor, tap: Tap | None = None) -> Tensor:
-        hidden: Tensor = self.up(x) if self.gate is None else self.gate(x)  # [B, T, F]
+        """Maps x [..., D] to [..., D]."""
+        hidden: Tensor = self.up(x) if self.gate is None else self.gate(x)  # [..., F]
         if tap is not None:
             tap.keep("ffn_pre", hidden)
         hidden = self.activation(hidden)
@@ -55,5 +60,5 @@ class FeedForward(nn.Module):
             hidden = hidden * self.up(x)
         if tap is not None:
             tap.keep("ffn_act", hidden)
-        out: Tensor = self.down(hidden)  # [B, T, D]
+        out: Tensor = self.down(hidden)  # [..., D]
         return out

@@ -5,6 +5,7 @@ from torch import Tensor, nn
 
 from model.config import HeadConfig
 from model.ffn import ACTIVATIONS
+from model.linear import Linear
 from model.norms import build_norm
 from model.scores import soft_cap
 
@@ -16,11 +17,11 @@ class TokenHead(nn.Module):
         super().__init__()
         own = config.width or width
         self.softcap, self.scale = config.softcap, config.scale
-        self.projection = nn.Linear(own, vocabulary, bias=config.bias)
+        self.projection = Linear(own, vocabulary, bias=config.bias)
         self.activation = None
         if config.transform is not None:
             activation, norm = config.transform
-            self.dense = nn.Linear(width, own)
+            self.dense = Linear(width, own)
             self.activation = ACTIVATIONS[activation]
             self.norm = build_norm(norm, own)
 

@@ -56,7 +56,8 @@ def attention(  # noqa: PLR0913 -- what it computes is a rectangle at a stage, a
     if stage == "biased":
         return scores
     seen = open_keys(rule, heads, rows, keys, scores.device)
-    scores = scores.masked_fill(~seen, -torch.inf)
+    if not _all_open(rule, heads):
+        scores = torch.where(seen, scores, -torch.inf)
     if stage == "masked":
         return scores
     return _patterned(torch.softmax(scores, dim=-1), seen, rule, heads, rows, keys)
@@ -201,6 +202,10 @@ def _patterned(
                 replaced = open_to / open_to.sum(dim=-1, keepdim=True)
             weights[..., place, :, :] = replaced
     return weights
+
+
+def _all_open(rule: ScoreRule, heads: range) -> bool:
+    return all(isinstance(mask, Bidirectional) for mask in rule.masks[heads.start : heads.stop])
 
 
 def _exact(x: Tensor) -> Tensor:

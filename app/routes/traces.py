@@ -1,12 +1,15 @@
 """Traces: run a text once, then look into it by id. Answers by id never change, so browsers may keep them."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import JSONResponse, Response
 
 from app.deps import FoundEngine, Layers
 from app.schemas import Tile, TraceRequest
+
+if TYPE_CHECKING:
+    from app.services.engine import Picture
 
 router = APIRouter(prefix="/api/traces", tags=["traces"])
 
@@ -43,7 +46,7 @@ def overview(
 ) -> Response:
     """Max-pooled to `size` a side, round(255 · weight)."""
     picture = found.overview(trace_id, group, size, layers)
-    return _npy(picture.data, picture.headers)
+    return _npy(picture)
 
 
 @router.get("/{trace_id}/attention/{site}/{head}", summary="One head's matrix at one stage: npy or JSON")
@@ -58,7 +61,7 @@ def attention(
     picture = found.attention(trace_id, site, head, tile)
     if tile.format == "json":
         return JSONResponse(picture.as_json(), headers=KEPT | picture.headers)
-    return _npy(picture.data, picture.headers)
+    return _npy(picture)
 
 
 @router.get("/{trace_id}/pair/{site}/{head}", summary="The arithmetic of one query–key pair")
@@ -77,5 +80,7 @@ def links(trace_id: TraceId, group: Group, query: Index, key: Index, found: Foun
     )
 
 
-def _npy(data: bytes, headers: dict[str, str]) -> Response:
-    return Response(data, media_type="application/x-npy", headers=KEPT | headers)
+def _npy(picture: "Picture") -> Response:
+    # Weights hardly shrink, and trying takes longer than sending them; the bytes of thumbnails and masks do.
+    plain = {"Content-Encoding": "identity"} if picture.tensor.is_floating_point() else {}
+    return Response(picture.data, media_type="application/x-npy", headers=KEPT | picture.headers | plain)

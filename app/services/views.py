@@ -15,7 +15,7 @@ Pool = Literal["max", "mean"]
 Shown = Stage | Literal["mask"]
 
 # Attention weights handled at once: a few MB, which a core's cache holds.
-BLOCK_CELLS = 1 << 20
+BLOCK_CELLS = 1 << 19
 
 DEFINITIONS = {
     "entropy": "mean over queries of the row's entropy −Σ w ln w, in nats: "
@@ -31,8 +31,11 @@ DEFINITIONS = {
 def overview(site: SiteTrace, size: int) -> Tensor:
     """All heads of a site as thumbnails: uint8 [H, min(size, T), min(size, S)], max-pooled, round(255 w)."""
     height, width = min(size, site.queries), min(size, site.keys)
-    rows = [_pool_keys(block, width, "max") for _, block in weight_blocks(site)]
-    pooled = _pool_queries(torch.cat(rows, dim=1), height, "max")  # [H, height, width]
+    # Queries are pooled first: that is the quick direction in memory, and leaves little for the other.
+    tall = torch.zeros(site.heads, height, site.keys, device=site.q.device)  # [H, height, S]
+    for rows, block in weight_blocks(site):
+        _keep_largest(tall, block, rows, site.queries)
+    pooled = _pool_keys(tall, width, "max")  # [H, height, width]
     return (pooled * 255).round().to(torch.uint8)
 
 
@@ -100,6 +103,18 @@ def _stage(site: SiteTrace, head: int, stage: Shown, rows: range) -> Tensor:
     if stage == "mask":
         return open_keys(site.rule, heads, rows, range(site.keys), site.q.device).float()  # [1, rows, S]
     return site.attention(heads, rows, stage)  # [1, rows, S]
+
+
+def _keep_largest(tall: Tensor, block: Tensor, rows: range, queries: int) -> None:
+    """Raises each cell of `tall` [H, T', S] to the largest of its rows in `block` [H, rows, S]."""
+    height = tall.shape[1]
+    if len(rows) == queries and queries % height == 0:
+        tall[:] = block.view(len(block), height, -1, block.shape[2]).amax(dim=2)
+        return
+    for cell in range(rows.start * height // queries, -(-rows.stop * height // queries)):
+        start, stop = cell * queries // height, -(-(cell + 1) * queries // height)
+        part = block[:, max(start - rows.start, 0) : stop - rows.start]  # [H, some rows, S]
+        tall[:, cell] = torch.maximum(tall[:, cell], part.amax(dim=1))
 
 
 def _pool_keys(x: Tensor, width: int, pool: Pool) -> Tensor:

@@ -7,8 +7,17 @@
 /** @typedef {import('./types.js').Axes} Axes */
 /** @typedef {{query: number, key: number, score: number}} Link */
 
-/** @param {Token} token */
-const isWord = (token) => !token.special && /[\p{L}\p{N}]/u.test(token.text);
+/** @type {WeakMap<Token, {word: boolean, plain: string}>} each token is looked at for many pairs, and read once */
+const known = new WeakMap();
+
+/** @param {Token} token @returns {{word: boolean, plain: string}} whether it holds a letter or digit, and its text without case and spaces */
+function read(token) {
+  const held = known.get(token);
+  if (held) return held;
+  const fresh = { word: !token.special && /[\p{L}\p{N}]/u.test(token.text), plain: token.text.trim().toLowerCase() };
+  known.set(token, fresh);
+  return fresh;
+}
 
 /**
  * @param {Axes} axes
@@ -18,10 +27,9 @@ const isWord = (token) => !token.special && /[\p{L}\p{N}]/u.test(token.text);
  */
 export function telling({ queries, keys, same }, query, key) {
   const [a, b] = [queries[query], keys[key]];
-  if (!isWord(a) || !isWord(b)) return false;
-  return !same || (key > 0 && Math.abs(query - key) > 1
-    && !a.words.some((word) => b.words.includes(word))
-    && a.text.trim().toLowerCase() !== b.text.trim().toLowerCase());
+  const [who, whom] = [read(a), read(b)];
+  if (!who.word || !whom.word) return false;
+  return !same || (key > 0 && Math.abs(query - key) > 1 && !a.words.some((word) => b.words.includes(word)) && who.plain !== whom.plain);
 }
 
 /**
@@ -36,11 +44,13 @@ export function telling({ queries, keys, same }, query, key) {
 export function choosable(axes, rows, cols) {
   const exact = axes.queries.length === rows && axes.keys.length === cols;
   const placed = (/** @type {number} */ query, /** @type {number} */ key) => (axes.same ? key > 0 && query !== key
-    : axes.queries.length !== rows || isWord(axes.queries[query]));
-  return Uint8Array.from({ length: rows * cols }, (_, i) => {
-    const [query, key] = [Math.floor(i / cols), i % cols];
-    return Number(exact ? telling(axes, query, key) : placed(query, key));
-  });
+    : axes.queries.length !== rows || read(axes.queries[query]).word);
+  const may = exact ? (/** @type {number} */ query, /** @type {number} */ key) => telling(axes, query, key) : placed;
+  const allowed = new Uint8Array(rows * cols);
+  for (let query = 0; query < rows; query += 1) {
+    for (let key = 0; key < cols; key += 1) allowed[query * cols + key] = Number(may(query, key));
+  }
+  return allowed;
 }
 
 /**

@@ -14,6 +14,8 @@ const POOLED = 32;
 /** Attention cells that the server may reduce in one request for thumbnails. */
 const CELLS_AT_ONCE = 2e7;
 const KEPT = 40;
+/** Cells on a side of the small drawing of the mask. */
+export const MINIATURE = 64;
 /** A link of this score is worth showing first without looking at further heads. */
 const ENOUGH = 0.4;
 
@@ -41,6 +43,8 @@ export class TraceData {
     /** @type {import('./types.js').Axes} */
     this.axes = { queries: answer[rows] ?? [], keys: answer[cols] ?? [], same: rows === cols };
     this.kept = kept;
+    /** @type {Promise<import('./types.js').Tensor> | null} thumbnails that were asked for ahead */
+    this.begun = null;
   }
 
   /** @param {string} group @returns {TraceData} the same trace at another of its groups */
@@ -112,20 +116,47 @@ export class TraceData {
   }
 
   /**
+   * Asks at once for what the first picture needs whatever head it shows: the first thumbnails and the mask.
+   * @param {Zoom} zoom
+   * @param {number | null} most cells on a side that the picture can show; null: not known yet
+   * @param {AbortSignal} signal
+   */
+  ahead(zoom, most, signal) {
+    const later = () => { /* asked for again, and reported, where it is shown */ };
+    this.begun = this.#thumbnails(0, signal);
+    this.begun.catch(later);
+    const [{ mask }] = this.sites;
+    if (most === null || this.sites.some((site) => site.mask_by_head || site.mask !== mask)) return;
+    const first = { layer: 0, head: 0 };
+    this.mask(first, zoom, most, signal).catch(later);
+    this.mask(first, null, MINIATURE, signal).catch(later);
+  }
+
+  /**
    * Thumbnails of all heads, in as many pieces as keep each one quick.
    * @param {AbortSignal} signal
    * @param {(tensor: import('./types.js').Tensor, firstLayer: number) => void} onPart
    */
   async overview(signal, onPart) {
+    const { begun } = this;
+    this.begun = null;
+    for (let first = 0; first < this.layers; first += this.#layersAtOnce()) {
+      onPart(await (first === 0 && begun ? begun : this.#thumbnails(first, signal)), first);
+    }
+  }
+
+  /** @param {number} first the first of its layers @param {AbortSignal} signal */
+  async #thumbnails(first, signal) {
     const { queries, keys } = this.sites[0];
     const size = Math.max(queries, keys) <= EXACT ? EXACT : POOLED;
-    const cost = this.heads * queries * keys;
-    const stride = Math.max(1, Math.min(this.layers, Math.floor(CELLS_AT_ONCE / cost)));
-    for (let first = 0; first < this.layers; first += stride) {
-      const last = Math.min(this.layers, first + stride);
-      const path = `overview/${this.group}?size=${size}${stride < this.layers ? `&layers=${first}:${last}` : ''}`;
-      onPart((await this.trace.npy(path, signal)).tensor, first);
-    }
+    const last = Math.min(this.layers, first + this.#layersAtOnce());
+    const part = last - first < this.layers ? `&layers=${first}:${last}` : '';
+    return (await this.trace.npy(`overview/${this.group}?size=${size}${part}`, signal)).tensor;
+  }
+
+  #layersAtOnce() {
+    const { queries, keys } = this.sites[0];
+    return Math.max(1, Math.min(this.layers, Math.floor(CELLS_AT_ONCE / (this.heads * queries * keys))));
   }
 
   /**
@@ -136,7 +167,10 @@ export class TraceData {
    */
   path({ layer, head }, zoom, most, stage = 'weights') {
     const parts = zoom ? `&rows=${zoom.rows.join(':')}&cols=${zoom.cols.join(':')}` : '';
-    return `attention/${this.sites[layer].site}/${head}?stage=${stage}&max=${most}${parts}`;
+    const { queries, keys, site } = this.sites[layer];
+    // What is whole at several sizes is asked for once.
+    const size = Math.min(most, Math.max(queries, keys));
+    return `attention/${site}/${head}?stage=${stage}&max=${size}${parts}`;
   }
 
   /**
@@ -168,8 +202,8 @@ export class TraceData {
   mask(ref, zoom, most, signal) {
     const site = this.sites[ref.layer];
     const who = site.mask_by_head ? `${site.site}/${ref.head}` : `${this.group} ${site.mask}`;
-    return this.#keep(`mask ${who} ${JSON.stringify(zoom)} ${most}`,
-      async () => (await this.trace.npy(this.path(ref, zoom, most, 'mask'), signal)).tensor);
+    const path = this.path(ref, zoom, most, 'mask');
+    return this.#keep(`mask ${who} ${path.split('?')[1]}`, async () => (await this.trace.npy(path, signal)).tensor);
   }
 
   /**

@@ -123,7 +123,9 @@ def test_groups_can_be_chosen_with_arrow_keys(bart: Atlas, opened: Opener) -> No
     assert (other.view, other.sentence) == (bart.view, bart.sentence)
     assert other.find("target").input_value() == TARGET
     bart.page.go_back()
-    bart.page.wait_for_function("document.querySelector('.picture-title').textContent.startsWith('dec ')")
+    bart.page.wait_for_function(
+        "() => document.querySelector('.picture-title').textContent.startsWith('dec ')"
+    )
 
 
 def test_an_empty_target_is_written_by_the_model_and_said(bart: Atlas) -> None:

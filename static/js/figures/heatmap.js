@@ -7,13 +7,12 @@ import { stops } from '../colour.js';
 /**
  * @param {Matrix} matrix
  * @param {import('../types.js').Tensor | null} mask uint8, 1 = open; closed cells are left out
- * @returns {(number | null)[][]}
+ * @returns {Float32Array[]} rows, NaN where the mask is closed
  */
-function rowsOf(matrix, mask) {
-  return Array.from({ length: matrix.rows }, (_, r) => Array.from({ length: matrix.cols }, (_, c) => {
-    const i = r * matrix.cols + c;
-    return mask && !mask.data[i] ? null : matrix.data[i];
-  }));
+function rowsOf({ data, rows, cols }, mask) {
+  const values = Float32Array.from(data);
+  if (mask) for (let i = 0; i < values.length; i += 1) if (!mask.data[i]) values[i] = NaN;
+  return Array.from({ length: rows }, (_, r) => values.subarray(r * cols, (r + 1) * cols));
 }
 
 /**

@@ -15,18 +15,24 @@ export function coverage(count, pixels) {
 }
 
 /**
- * @param {ArrayLike<number>} data
- * @param {number} offset
- * @param {number} cols
- * @param {[number, number]} rowSpan
- * @param {[number, number]} colSpan
+ * The largest value in each span of one side of a picture.
+ * @param {ArrayLike<number>} from
+ * @param {Uint8Array} to lines × spans, filled here
+ * @param {[number, number][]} spans
+ * @param {{lines: number, line: number, step: number, offset: number, toLine: number, toStep: number}} walk distances
+ *   between lines, and between the values of a line
  */
-function brightest(data, offset, cols, [r0, r1], [c0, c1]) {
-  let most = 0;
-  for (let r = r0; r < r1; r += 1) {
-    for (let c = c0; c < c1; c += 1) most = Math.max(most, data[offset + r * cols + c]);
-  }
-  return most;
+function brightest(from, to, spans, { lines, line, step, offset, toLine, toStep }) {
+  spans.forEach(([first, last], span) => {
+    for (let i = 0; i < lines; i += 1) {
+      let most = 0;
+      for (let j = first; j < last; j += 1) {
+        const value = from[offset + i * line + j * step];
+        if (value > most) most = value;
+      }
+      to[i * toLine + span * toStep] = most;
+    }
+  });
 }
 
 /**
@@ -39,12 +45,11 @@ export function drawMosaic(context, tensor, { cell, gap, colours, firstLayer = 0
   const [rowSpans, colSpans] = [coverage(rows, cell.height), coverage(cols, cell.width)];
   const tile = new ImageData(cell.width, cell.height);
   const pixels = new Uint32Array(tile.data.buffer);
+  const [narrow, small] = [new Uint8Array(rows * cell.width), new Uint8Array(cell.height * cell.width)];
   for (let index = 0; index < layers * heads; index += 1) {
-    for (let y = 0; y < cell.height; y += 1) {
-      for (let x = 0; x < cell.width; x += 1) {
-        pixels[y * cell.width + x] = colours[brightest(tensor.data, index * rows * cols, cols, rowSpans[y], colSpans[x])];
-      }
-    }
+    brightest(tensor.data, narrow, colSpans, { lines: rows, line: cols, step: 1, offset: index * rows * cols, toLine: cell.width, toStep: 1 });
+    brightest(narrow, small, rowSpans, { lines: cell.width, line: 1, step: cell.width, offset: 0, toLine: 1, toStep: cell.width });
+    for (let i = 0; i < pixels.length; i += 1) pixels[i] = colours[small[i]];
     const layer = firstLayer + Math.floor(index / heads);
     context.putImageData(tile, (index % heads) * (cell.width + gap), layer * (cell.height + gap));
   }

@@ -257,6 +257,7 @@ export class Explorer {
     if (!this.activity.current(turn)) return;
     if (!given) this.#forget();
     const data = runs.map((run) => (this.state.pick.stack === null ? run : run.at(this.state.pick.stack)));
+    this.present.ahead(data, signal);
     this.pending.push(...mend(this.state, data[0]));
     this.ran = { text, target, shown: runs[0].answer.source_tokens?.[0]?.id === -1 ? this.sound.held?.name ?? '' : text, a: this.state.a.model, b: this.state.b.model };
     this.target.written(runs[0].answer, names.length === 2);

@@ -3,6 +3,7 @@ import { counted, headName } from '../ui/format.js';
 import { changeSentence, lookSentence } from '../ui/sentence.js';
 import { find, painted } from '../ui/dom.js';
 import { plotlyNow } from '../ui/plotly.js';
+import { MINIATURE } from '../tracedata.js';
 import { nothing } from '../state.js';
 import { alignedPair, counterpart } from './counterparts.js';
 
@@ -19,6 +20,19 @@ export class Present {
   /** @param {import('./explorer.js').Explorer} page */
   constructor(page) {
     this.page = page;
+  }
+
+  /**
+   * Asks for what a run's pictures will need, so that it comes while the page lays out their places.
+   * @param {TraceData[]} data
+   * @param {AbortSignal} signal
+   */
+  ahead(data, signal) {
+    const { columns, sound, stage, state } = this.page;
+    for (const [i, run] of data.entries()) {
+      const column = i === 0 ? columns.a : columns.b;
+      run.ahead(state.zoom ?? run.firstZoom(sound.held), stage.hidden ? null : column.room(), signal);
+    }
   }
 
   /**
@@ -69,7 +83,6 @@ export class Present {
       await data.overview(signal, (tensor, firstLayer) => {
         if (!page.activity.current(turn)) return;
         map.add(tensor, firstLayer);
-        map.paint(page.state.colour);
         layers += tensor.shape[0];
         if (layers < data.layers) page.activity.say(turn, `drawing layer ${layers} of ${data.layers}`, layers / data.layers);
       });
@@ -114,6 +127,7 @@ export class Present {
     }
     const pair = { query: Number(page.state.pick.query), key: Number(page.state.pick.key) };
     this.#ahead(data, ref, pair, signal);
+    if (!data.rowOf(matrix, pair.query)) data.row(ref, pair.query, signal).catch(() => { /* asked for again below */ });
     columns.a.showHead(ref, matrix, mask, pair, page.state);
     const addressed = page.address.write(page.state, push);
     const row = await this.#numbers('a', ref, pair, signal);
@@ -153,7 +167,7 @@ export class Present {
     const column = this.page.columns[name];
     const data = /** @type {TraceData} */ (column.data);
     const [matrix, mask, mini] = await Promise.all([
-      data.head(ref, zoom, column.room(), signal), data.mask(ref, zoom, column.room(), signal), data.mask(ref, null, 64, signal)]);
+      data.head(ref, zoom, column.room(), signal), data.mask(ref, zoom, column.room(), signal), data.mask(ref, null, MINIATURE, signal)]);
     column.showMask(mini, data.sites[ref.layer].mask);
     return /** @type {const} */ ([matrix, mask]);
   }

@@ -84,6 +84,8 @@ export class Column {
     /** @type {import('../types.js').Transfer} */
     this.transfer = 'power';
     this.pointed = -1;
+    /** @type {import('./strips.js').Shown | null} the text, until its own tab has been opened */
+    this.unread = null;
     this.legend = '';
   }
 
@@ -125,7 +127,7 @@ export class Column {
     this.part('.overview').dataset.figures = 'awaited';
     const shown = data.words(said);
     this.strip.render(shown);
-    this.reading.render(shown);
+    this.unread = shown;
     // a short text is set large enough to fill its place, and to be read across a room
     this.part('.reading').style.setProperty('--size', `${14 / Math.sqrt(shown.length)}rem`);
     this.part('.hint').textContent = !axes.same ? '' : data.heard ? BAND : matchMedia('(any-pointer: coarse)').matches ? TOUCH.query : HINT;
@@ -182,6 +184,10 @@ export class Column {
     this.part('.picture.reading').hidden = tab !== 'text';
     this.part('.strip').hidden = tab === 'text';
     this.part('.main').dataset.showing = tab;
+    if (tab === 'text' && this.unread) {
+      this.reading.render(this.unread);
+      this.unread = null;
+    }
     if (!this.content) return;
     if (tab === 'matrix') this.matrix.show(this.content, this.pair);
     if (tab === 'lines') this.lines.show(this.content, this.pair, this.row);

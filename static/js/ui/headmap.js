@@ -31,6 +31,8 @@ export class HeadMap {
     this.answer = null;
     /** @type {{tensor: import('../types.js').Tensor, firstLayer: number}[]} */
     this.parts = [];
+    /** @type {((part: {tensor: import('../types.js').Tensor, firstLayer: number}) => void) | null} draws some layers as laid out */
+    this.draw = null;
     this.layers = 0;
     this.heads = 0;
     this.prefix = '';
@@ -49,12 +51,15 @@ export class HeadMap {
     this.heads = heads;
     this.prefix = prefix;
     this.parts = [];
+    this.draw = null;
     this.answer = null;
   }
 
-  /** @param {import('../types.js').Tensor} tensor @param {number} firstLayer */
+  /** Draws some more layers where their places are. @param {import('../types.js').Tensor} tensor @param {number} firstLayer */
   add(tensor, firstLayer) {
-    this.parts.push({ tensor, firstLayer });
+    const part = { tensor, firstLayer };
+    this.parts.push(part);
+    this.draw?.(part);
   }
 
   /** @returns {import('../types.js').Tensor} all layers that have come, in order */
@@ -81,7 +86,8 @@ export class HeadMap {
     context.fillStyle = colours.line;
     context.fillRect(0, 0, context.canvas.width, context.canvas.height);
     const lookup = table(colours.panel, colours.deep, transfer);
-    for (const { tensor, firstLayer } of this.parts) drawMosaic(context, tensor, { cell: pixels, gap, colours: lookup, firstLayer });
+    this.draw = ({ tensor, firstLayer }) => drawMosaic(context, tensor, { cell: pixels, gap, colours: lookup, firstLayer });
+    this.parts.forEach(this.draw);
     this.grid.mark(this.chosen);
   }
 

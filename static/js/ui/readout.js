@@ -5,6 +5,9 @@ import { percent } from './format.js';
 
 /** @typedef {import('../types.js').Prediction} Prediction */
 
+/** Bars of a long text drawn in one go. */
+const AT_ONCE = 64;
+
 /** @param {Prediction[]} top @returns {HTMLElement} */
 export function predictions(top) {
   return el('ol', { class: 'predictions' }, ...top.map(({ text, p }) => {
@@ -21,13 +24,35 @@ export function predictions(top) {
  */
 function similarities(similarity, tokens) {
   const most = Math.max(...similarity.map(Math.abs), 1e-9);
-  return el('ol', { class: 'similarities', style: `--count: ${similarity.length}` }, ...similarity.map((value, i) => {
+  const bars = (/** @type {number} */ from) => similarity.slice(from, from + AT_ONCE).map((value, j) => {
+    const i = from + j;
     const bar = el('span', { class: `bar${value < 0 ? ' negative' : ''}` });
     bar.style.height = `${(100 * Math.abs(value)) / most}%`;
     return el('li', { title: `${visible(tokens[i].text)}: ${value.toFixed(3)}` },
       el('span', { class: 'number' }, value.toFixed(2).replace(/^(-?)0\./, '$1.')), el('span', { class: 'stick' }, bar),
       el('span', { class: `name${tokens[i].special ? ' special' : ''}` }, visible(tokens[i].text)));
-  }));
+  });
+  const list = el('ol', { class: 'similarities', style: `--count: ${similarity.length}` }, ...bars(0));
+  if (similarity.length > AT_ONCE) more(list, bars, similarity.length);
+  return list;
+}
+
+/**
+ * The rest of a long list comes as its reader gets near its end.
+ * @param {HTMLElement} list
+ * @param {(from: number) => Node[]} bars
+ * @param {number} count
+ */
+function more(list, bars, count) {
+  let shown = AT_ONCE;
+  const watch = new IntersectionObserver((entries) => {
+    if (!entries.some((entry) => entry.isIntersecting)) return;
+    watch.disconnect();
+    list.append(...bars(shown));
+    shown += AT_ONCE;
+    if (shown < count) watch.observe(/** @type {Element} */ (list.lastElementChild));
+  }, { root: list, rootMargin: '0px 200px' });
+  watch.observe(/** @type {Element} */ (list.lastElementChild));
 }
 
 /**
