@@ -21,16 +21,18 @@ from benchmarks.peers import bertviz
 from benchmarks.report import report
 from benchmarks.results import Results
 from benchmarks.server import serving
-from benchmarks.texts import text_of
+from benchmarks.texts import first_request
+
+DRAWN = ("minilm", "smollm2")
 
 
 def _served(measure: Callable[..., Iterator[Any]]) -> Callable[[Effort], Iterator[Any]]:
-    """A measurement that is handed a server with both models in memory."""
+    """A measurement that is handed a server with the models of its pictures in memory."""
 
     def run(effort: Effort) -> Iterator[Any]:
-        with serving() as server:
-            for model in ("minilm", "smollm2"):
-                server.wait(server.trace, model, text_of(model, 16, seed=0))
+        with serving(DRAWN) as server:
+            for model in DRAWN:
+                server.wait(server.open_trace, first_request(model))
             yield from measure(effort, server)
 
     return run

@@ -12,15 +12,17 @@ from benchmarks.verdicts import verdicts
 FORWARD = """\
 Median times in milliseconds. Ours is the forward with all that the page is computed from recorded; beside
 it `transformers` runs its fused (sdpa) forward on the same weights in the same process, in the order a b b
-a … Both compute the logits of the last position alone (smollm2) or none (minilm). The ratio is the median
-over pairs, its quartiles in brackets. For information: the eager forward with `output_attentions`, which
-other viewers need."""
+a … Both compute the logits of the last position alone (smollm2, whisper-tiny.en) or none (minilm, rxnmapper).
+N counts tokens; whisper-tiny.en's are those of its target, and every run encodes 30 s of sound, 1500
+positions, from its spectrogram on. The ratio is the median over pairs, its quartiles in brackets. For
+information: the eager forward with `output_attentions`, which other viewers need."""
 MEMORY = """\
 Resident memory in KB (1000 bytes) a token that one run adds, at its peak and after it while the result is
 kept; each number from a fresh process that has loaded the model, touched every weight and run the same
 length once. glibc is told to map blocks from 64 KiB on their own, so that memory counts only while it is in
 use. The slope is that of the least-squares line of the peak over the lengths; off the line is the largest
-distance from it, relative to the mean."""
+distance from it, relative to the mean. N of whisper-tiny.en is the length of its target; 30 s of sound are
+part of every run and are divided by N too, so that its slope alone says what a token adds."""
 PICTURES = """\
 From pasting a text that the server has not seen to all heads, the chosen head and its numbers painted, in
 Chromium, server and Plotly loaded; medians. The forward is that of these very runs, as the server timed it.
@@ -36,8 +38,9 @@ OPENINGS = """\
 From opening the address to overview and matrix painted and heads that can be chosen; Plotly comes after
 that. The server is warm."""
 STARTS = """\
-Seconds from the start of the process, both models loaded as `make run` does it, their files in the system's
-cache."""
+Seconds from the start of the process, the files in the system's cache: of one process that loads all models
+one after the other, as `make run` does it, so that the later ones wait for the earlier; and of processes
+that load one model alone. whisper-tiny.en is given a second of sound and writes the target itself."""
 
 _WAYS = {"ours": "trace", "resid": "trace with resid", "eager": "transformers, eager with weights"}
 
@@ -171,9 +174,13 @@ def _openings(results: Results) -> str:
 
 
 def _starts(results: Results) -> str:
-    names = ("healthz", "minilm", "smollm2")
-    row = [with_quartiles(spread([getattr(start, name) for start in results.starts])) for name in names]
-    return table(("/healthz", "minilm's first answer", "smollm2's first answer"), [row])
+    starts = results.starts
+    rows = [("/healthz", with_quartiles(spread([start.healthz for start in starts])), "–")]
+    for model in starts[0].answers:
+        together = with_quartiles(spread([start.answers[model] for start in starts]))
+        alone = [start.alone[model] for start in starts if model in start.alone]
+        rows.append((f"{model}'s first answer", together, with_quartiles(spread(alone)) if alone else "–"))
+    return table(("to", "all models loaded, s", "this model alone, s"), rows)
 
 
 def _verdicts(results: Results) -> str:

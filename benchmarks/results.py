@@ -97,11 +97,14 @@ class Opening:
 
 @dataclass(frozen=True)
 class Start:
-    """Seconds from the start of the process, which loads both models, minilm before smollm2."""
+    """Seconds from the start of a process: to /healthz, and to each model's first answer.
+
+    `answers`: of one process that loads the models in this order; `alone`: where it loads no other.
+    """
 
     healthz: float
-    minilm: float
-    smollm2: float
+    answers: dict[str, float]
+    alone: dict[str, float]
 
 
 @dataclass

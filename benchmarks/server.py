@@ -5,9 +5,10 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
@@ -15,6 +16,7 @@ from benchmarks.calls import ROOT, Failed
 
 START_SECONDS = 120.0
 STOP_SECONDS = 10.0
+T = TypeVar("T")
 START = "from app.cli import main; main()"
 
 
@@ -29,16 +31,16 @@ class Server:
         """The status of a GET; 0 where nobody answers."""
         return _status(Request(self.address + path))
 
-    def trace(self, model: str, text: str) -> int:
+    def open_trace(self, request: Mapping[str, object]) -> int:
         """The status of opening a trace."""
-        body = json.dumps({"model": model, "text": text}).encode()
+        body = json.dumps(request).encode()
         return _status(
             Request(self.address + "/api/traces", data=body, headers={"Content-Type": "application/json"})
         )
 
-    def wait(self, attempt: Callable[..., int], *arguments: str) -> float:
+    def wait(self, attempt: Callable[[T], int], argument: T) -> float:
         """Seconds from the start until `attempt` succeeded. Raises Failed where it never does."""
-        while attempt(*arguments) not in (200, 201):
+        while attempt(argument) not in (200, 201):
             if time.perf_counter() - self.started > START_SECONDS:
                 raise Failed(f"the server did not get ready within {START_SECONDS:.0f} s")
             time.sleep(0.005)
@@ -46,13 +48,16 @@ class Server:
 
 
 @contextmanager
-def serving() -> Iterator[Server]:
-    """A server on a free port, just started, stopped at the end. Raises Failed where it cannot start."""
+def serving(models: Sequence[str]) -> Iterator[Server]:
+    """A server on a free port, just started, that loads `models` in this order; stopped at the end.
+
+    Raises Failed where it cannot start.
+    """
     started = time.perf_counter()
     process = subprocess.Popen(
         [sys.executable, "-c", START, "serve", "--port", "0"],
         cwd=ROOT,
-        env={name: value for name, value in os.environ.items() if not _is_setting(name)},
+        env=_environment(models),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -67,6 +72,11 @@ def serving() -> Iterator[Server]:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def _environment(models: Sequence[str]) -> dict[str, str]:
+    own = {name: value for name, value in os.environ.items() if not _is_setting(name)}
+    return {**own, "ATLAS_PRELOAD": ",".join(models)}
 
 
 def _is_setting(name: str) -> bool:

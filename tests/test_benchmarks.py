@@ -1,6 +1,8 @@
 """The benchmark's own arithmetic and words; what it measures is no matter for a test."""
 
+import base64
 import json
+import re
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -13,9 +15,13 @@ from benchmarks.report import report
 from benchmarks.results import BertViz, Forward, Machine, Memory, Opening, Picture, Results, Start
 from benchmarks.spreads import line, spread
 from benchmarks.tables import size, table, time
-from benchmarks.texts import WORDS, text_of
+from benchmarks.texts import WORDS, first_request, text_of
 from benchmarks.verdicts import verdicts
+from model import zoo
+from model.wav import read_sound
 
+ANSWERS = {"minilm": 2.0, "smollm2": 5.0, "whisper-tiny.en": 7.0, "rxnmapper": 7.5}
+START = Start(0.5, ANSWERS, {"whisper-tiny.en": 2.5, "rxnmapper": 1.75})
 LINEAR = [Memory("minilm", tokens, "ours", 1000 + 30_000 * tokens, 0, 0) for tokens in (128, 256, 512)]
 
 
@@ -143,21 +149,61 @@ def test_the_report_shows_what_was_measured_and_what_was_not() -> None:
         pictures=[picture(64), picture(128)],
         bertviz=[bertviz()],
         openings=[Opening(900.0, 1500.0, 300.0, 800.0, 1_600_000, 30_000)],
-        starts=[Start(0.5, 2.0, 5.0)],
+        starts=[START],
         missing={"forward": "torch is ill"},
         busy=[0.1],
     )
     drawn = report(whole)
     for words in ("a processor", "1.05 (1.02–1.08)", "800 ms + 15.0 s", "122 ×", "50.0 MB", "torch is ill"):
         assert words in drawn
-    assert json.loads(json.dumps(asdict(whole)))["starts"] == [
-        {"healthz": 0.5, "minilm": 2.0, "smollm2": 5.0}
-    ]
+    assert json.loads(json.dumps(asdict(whole)))["starts"][0]["answers"]["smollm2"] == 5.0
+
+
+def test_memory_without_a_limit_must_still_be_linear() -> None:
+    def found(growth: Callable[[int], int], lengths: tuple[int, ...] = (64, 192, 320, 448)) -> list[bool]:
+        rows = [Memory("whisper-tiny.en", tokens, "ours", growth(tokens), 0, 0) for tokens in lengths]
+        return reached(results(memory=rows))
+
+    assert found(lambda tokens: 70_000_000 + 30_000 * tokens) == [True]
+    assert found(lambda tokens: 70_000_000 + 1000 * tokens**2) == [False]
+    assert found(lambda tokens: 30_000 * tokens, lengths=(64, 448)) == []
+
+
+def test_a_start_is_judged_by_the_model_that_was_loaded_alone() -> None:
+    assert reached(results(starts=[START])) == [True] * 5
+    slow = Start(0.5, ANSWERS, {"whisper-tiny.en": 6.5, "rxnmapper": 1.75})
+    assert reached(results(starts=[slow])).count(False) == 1
+    drawn = report(results(starts=[START]))
+    assert re.search(r"rxnmapper.s first answer +\| +7\.50 \(7\.50–7\.50\) \| +1\.75 \(1\.75–1\.75\)", drawn)
+
+
+def test_a_model_that_hears_is_first_given_sound() -> None:
+    sound = base64.b64decode(str(first_request("whisper-tiny.en")["audio"]))
+    assert read_sound(sound).samples.abs().max() == pytest.approx(8000 / 2**15, rel=1e-3)
+    for model in ("minilm", "smollm2", "rxnmapper"):
+        assert first_request(model)["text"]
+
+
+@pytest.mark.weights
+@pytest.mark.parametrize("model", list(zoo.entries()))
+def test_both_sides_compute_the_same(model: str, weights: Callable[[str], Path]) -> None:
+    from benchmarks.workers.models import Both, both, sound
+    from model.loading import load_model
+
+    weights(model)
+    pair = both(model)
+    pair.assert_equal()
+    other = load_model(weights(model))
+    last = list(other.transformer.stack.blocks.parameters())[-1]
+    last += 0.1
+    with pytest.raises(AssertionError, match="differ by"):
+        Both(other, pair.peer, sound(other.config)).assert_equal()
 
 
 def test_every_effort_measures_all_parts() -> None:
+    models = set(zoo.entries())
     for effort in EFFORTS.values():
-        assert effort.forward
-        assert {model for model, _ in effort.memory} == {"minilm", "smollm2"}
+        assert {case.model for case in effort.forward} == models
+        assert {model for model, _ in effort.memory} == models
         assert {(case.model, case.tokens) for case in effort.bertviz} >= {("minilm", 64), ("minilm", 128)}
         assert min(effort.openings, effort.starts) >= 1

@@ -3,9 +3,10 @@
 from pathlib import Path
 
 import torch
-from transformers import BertModel, LlamaConfig, LlamaForCausalLM, PreTrainedModel
+from transformers import AlbertModel, BertModel, LlamaConfig, LlamaForCausalLM, PreTrainedModel
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
+from benchmarks.peers.whisper import whisper_peer
 from model.config import Rope, TransformerConfig
 from model.loading import LoadedModel
 
@@ -24,14 +25,24 @@ _LLAMA = {
 
 def same_weights(ours: LoadedModel, path: Path) -> PreTrainedModel:
     """The model of `transformers` for one of ours; raises KeyError for a weight that has no counterpart."""
-    if path.is_dir():
-        return BertModel.from_pretrained(
-            path,
-            attn_implementation="sdpa",
-            dtype=torch.float32,
-            add_pooling_layer=False,
-            local_files_only=True,
-        ).eval()
+    match ours.family:
+        case "bert" | "albert":
+            return _encoder(ours.family, path)
+        case "whisper":
+            return whisper_peer(ours)
+        case _:
+            return _llama(ours)
+
+
+def _encoder(family: str, path: Path) -> PreTrainedModel:
+    """The stack alone: no head is asked for on either side."""
+    kind = BertModel if family == "bert" else AlbertModel
+    return kind.from_pretrained(
+        path, attn_implementation="sdpa", dtype=torch.float32, add_pooling_layer=False, local_files_only=True
+    ).eval()
+
+
+def _llama(ours: LoadedModel) -> LlamaForCausalLM:
     config = _llama_config(ours.config)
     with torch.device("meta"):
         model = LlamaForCausalLM(config)

@@ -4,11 +4,13 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, WhisperForConditionalGeneration
 
 from app.settings import load_settings
 from benchmarks.peers.hugging_face import same_weights
+from benchmarks.peers.whisper import audio, last_logits
 from model import zoo
+from model.config import TransformerConfig
 from model.inputs import Inputs
 from model.loading import LoadedModel, load_model
 from model.recorder import Recordable
@@ -17,20 +19,25 @@ from model.trace import Trace
 
 @dataclass(frozen=True)
 class Both:
-    """One model twice. With a token head both are asked for the last position's logits alone."""
+    """One model twice. Where it predicts the next token, both are asked for the last one's logits alone."""
 
     ours: LoadedModel
     peer: PreTrainedModel
+    mel: Tensor | None = None
 
     def trace(self, ids: Tensor, record: tuple[Recordable, ...] = ()) -> Trace:
         """Forward and recording, as the server runs it."""
-        last = (ids.shape[1] - 1,) if self.ours.config.head else ()
-        return self.ours.transformer.trace(Inputs(ids), record=record, logit_positions=last)
+        last = (ids.shape[1] - 1,) if self.ours.config.readout == "logits" else ()
+        return self.ours.transformer.trace(Inputs(ids, mel=self.mel), record=record, logit_positions=last)
 
     @torch.inference_mode()
     def theirs(self, ids: Tensor, *, attentions: bool = False) -> object:
         """The forward of `transformers`, without a cache of keys and values that nobody reads."""
-        decoder = {"use_cache": False, "logits_to_keep": 1} if self.ours.config.head else {}
+        if self.mel is not None:
+            assert isinstance(self.peer, WhisperForConditionalGeneration)
+            return last_logits(self.peer, ids, self.mel, attentions=attentions)
+        next_token = self.ours.config.readout == "logits"
+        decoder = {"use_cache": False, "logits_to_keep": 1} if next_token else {}
         return self.peer(ids, output_attentions=attentions, **decoder)
 
     def use_eager(self) -> None:
@@ -40,7 +47,8 @@ class Both:
     def ids(self, tokens: int) -> Tensor:
         """Random ids [1, T]: the time does not depend on which."""
         vocabulary = self.ours.config.embedding.vocabulary
-        return torch.randint(1000, vocabulary, (1, tokens), generator=torch.Generator().manual_seed(tokens))
+        low, draw = min(1000, vocabulary // 2), torch.Generator().manual_seed(tokens)
+        return torch.randint(low, vocabulary, (1, tokens), generator=draw)
 
     def assert_equal(self) -> None:
         """Raises AssertionError unless both sides compute the same."""
@@ -58,7 +66,16 @@ def both(model_id: str) -> Both:
     if path is None:
         raise LookupError(f"{model_id} is not here: attention-atlas models fetch {model_id}")
     ours = load_model(path)
-    pair = Both(ours, same_weights(ours, path))
+    pair = Both(ours, same_weights(ours, path), sound(ours.config))
     for parameter in (*ours.transformer.parameters(), *pair.peer.parameters()):
         parameter.sum()
     return pair
+
+
+def sound(config: TransformerConfig) -> Tensor | None:
+    """All that an encoder can hear, as noise [1, M, 2S]; None for a model that reads."""
+    if config.encoder is None:
+        return None
+    _, front = audio(config)
+    shape = (1, front.mel_bins, 2 * front.frames)
+    return torch.randn(shape, generator=torch.Generator().manual_seed(0))
