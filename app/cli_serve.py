@@ -5,7 +5,6 @@ import os
 import socket
 import sys
 import threading
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -29,7 +28,8 @@ def serve(
         int | None, typer.Option(help="Port to listen on, 0 for a free one [default: 8000].")
     ] = None,
     model_root: Annotated[
-        list[Path] | None, typer.Option(help="Offer the models below this folder; may be repeated.")
+        list[str] | None,
+        typer.Option(metavar="DIR", help="Offer the models below this folder; may be repeated."),
     ] = None,
 ) -> None:
     """Start the server and print its address.

@@ -80,6 +80,9 @@ class Settings(BaseSettings):
     @field_validator("model_root", mode="before")
     @classmethod
     def _split_folders(cls, value: object) -> object:
+        # As a path it would be the current folder, which a variable that is not set should not offer.
+        if isinstance(value, tuple) and any(isinstance(part, str) and not part.strip() for part in value):
+            raise ValueError('a path is empty; write "." where the current folder is meant')
         return _split(value, os.pathsep)
 
     @field_validator("model_root")

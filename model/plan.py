@@ -23,6 +23,7 @@ from model.interventions import (
     SetPosition,
     SetScale,
 )
+from model.overruled import overruled, refuse_idle
 from model.rules import AllOf, Blocked, Custom, Given, MaskRule, Pattern, Prefix, ScoreRule, Uniform
 
 
@@ -70,6 +71,7 @@ class Plan(BaseModel):
     def score_rules(self, model: Sites, tokens: int, source_tokens: int = 0) -> dict[str, ScoreRule]:
         """The score rule of every site. Raises PlanError where the plan does not fit model or input."""
         self._refuse_twice(model)
+        refuse_idle(self._acting(model), model)
         masks, scales = self._masks(model, tokens, source_tokens), self._scales(model)
         patterns = self._patterns(model, tokens, source_tokens)
         return {
@@ -85,10 +87,12 @@ class Plan(BaseModel):
     def canonical(self, model: Sites) -> "Plan":
         """The plan without what changes nothing, in one order, so that equal runs have equal plans.
 
-        Raises PlanError where a step has no target, or two set the same thing.
+        Raises PlanError where a step has no target, two set the same thing, or one undoes another.
         """
         self._refuse_twice(model)
-        steps = [_tidied(step, model) for step in self.interventions if not _is_own(step, model)]
+        acting = self._acting(model)
+        refuse_idle(acting, model)
+        steps = [_tidied(step, model) for step in acting]
         return Plan(
             interventions=tuple(sorted(steps, key=lambda step: json.dumps(_plain(step), sort_keys=True)))
         )
@@ -100,6 +104,13 @@ class Plan(BaseModel):
     def in_words(self) -> str:
         """The plan for readers: "causal mask; 3 → 1 blocked"."""
         return "; ".join(step.in_words() for step in self.interventions) or "the model's own"
+
+    def notices(self, model: Sites) -> list[str]:
+        """What a reader of the plan may not expect: where one step keeps another from acting."""
+        return overruled(self._acting(model), model)
+
+    def _acting(self, model: Sites) -> list[AnyIntervention]:
+        return [step for step in self.interventions if not _is_own(step, model)]
 
     def _masks(self, model: Sites, tokens: int, source_tokens: int) -> dict[Cell, MaskRule]:
         masks: dict[Cell, MaskRule] = {}

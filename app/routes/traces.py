@@ -74,10 +74,8 @@ def pair(
 
 @router.get("/{trace_id}/links/{group}", summary="The weight of one query–key pair in every head")
 def links(trace_id: TraceId, group: Group, query: Index, key: Index, found: FoundEngine) -> JSONResponse:
-    """weights[layer][head]."""
-    return JSONResponse(
-        {"query": query, "key": key, "weights": found.links(trace_id, group, query, key)}, headers=KEPT
-    )
+    """weights[i][head], of the layer layers[i]."""
+    return JSONResponse(found.links(trace_id, group, query, key), headers=KEPT)
 
 
 def _npy(picture: "Picture") -> Response:

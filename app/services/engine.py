@@ -16,6 +16,7 @@ from app.services.pair import pair
 from app.services.payload import npy, numbers
 from app.services.runs import ModelName, Prepared, make_entry, prepare
 from app.services.trace_store import Entry, TraceStore
+from model.config import layer_of
 from model.errors import UnknownSite
 from model.loading import LoadedModel
 from model.trace import SiteTrace
@@ -79,11 +80,12 @@ class Engine:
 
     def overview(self, trace_id: str, group: str, size: int, layers: range | None) -> Picture:
         """Thumbnails of all heads of `group` ("encoder.self"): uint8 [L, H, T', S']."""
-        sites, shown = _layers(self.entry(trace_id), group, layers)
+        found = _layers(self.entry(trace_id), group, layers)
+        sites = list(found.values())
         thumbnails = torch.stack([views.overview(site, size) for site in sites])  # [L, H, T', S']
         pooled = size < max(sites[0].queries, sites[0].keys)
         headers = {
-            "X-Atlas-Layers": f"{shown.start}:{shown.stop}",
+            "X-Atlas-Layers": _ranges(list(found)),
             "X-Atlas-Pool": "max" if pooled else "none",
         }
         return Picture(thumbnails, headers)
@@ -106,16 +108,18 @@ class Engine:
     def figures(self, trace_id: str, layers: range | None) -> dict[str, object]:
         """Every head's figures, site by site, with their definitions."""
         entry = self.entry(trace_id)
-        sites = [site for group in _groups(entry) for site in _layers(entry, group, layers)[0]]
+        sites = [site for group in _groups(entry) for site in _layers(entry, group, layers).values()]
         found = [{"site": site.site, "heads": views.figures(site)} for site in sites]
         return {"definitions": views.DEFINITIONS, "sites": found}
 
-    def links(self, trace_id: str, group: str, query: int, key: int) -> list[list[float | None]]:
-        """The weight of query → key in every head: [L][H]."""
-        sites, _ = _layers(self.entry(trace_id), group, None)
-        _check_index("query", query, sites[0].queries)
-        _check_index("key", key, sites[0].keys)
-        return [views.links(site, query, key) for site in sites]
+    def links(self, trace_id: str, group: str, query: int, key: int) -> dict[str, object]:
+        """The weight of query → key in every head, [L][H], and which layers these are."""
+        found = _layers(self.entry(trace_id), group, None)
+        first = next(iter(found.values()))
+        _check_index("query", query, first.queries)
+        _check_index("key", key, first.keys)
+        weights = [views.links(site, query, key) for site in found.values()]
+        return {"query": query, "key": key, "layers": list(found), "weights": weights}
 
     def pair(self, trace_id: str, site_name: str, head: int, query: int, key: int) -> dict[str, object]:
         """The arithmetic of one query–key pair."""
@@ -147,17 +151,35 @@ def _groups(entry: Entry) -> list[str]:
     return list(dict.fromkeys(site.rpartition(".")[0] for site in entry.trace.sites))
 
 
-def _layers(entry: Entry, group: str, layers: range | None) -> tuple[list[SiteTrace], range]:
-    sites = [site for name, site in entry.trace.sites.items() if name.rpartition(".")[0] == group]
+def _layers(entry: Entry, group: str, layers: range | None) -> dict[int, SiteTrace]:
+    """The sites of a group by the model's layers. Raises UnknownSite for one that has none."""
+    sites = {
+        layer_of(name): site for name, site in entry.trace.sites.items() if name.rpartition(".")[0] == group
+    }
     if not sites:
         there = ", ".join(_groups(entry)) or "none, since its plan left all out"
         raise UnknownSite(f"This trace has no attention called “{group}”: it has {there}.")
-    chosen = range(len(sites)) if layers is None else layers
-    if not chosen or chosen.stop > len(sites):
+    if layers is None:
+        return sites
+    count = entry.loaded.config.stack_of(next(iter(sites.values())).site).layers
+    if not layers or layers.stop > count:
         raise UnknownSite(
-            f"Layers {chosen.start}:{chosen.stop} are not all there: this model has layers 0:{len(sites)}."
+            f"Layers {layers.start}:{layers.stop} are not all there: this model has layers 0:{count}."
         )
-    return sites[chosen.start : chosen.stop], chosen
+    left_out = [layer for layer in layers if layer not in sites]
+    if left_out:
+        raise UnknownSite(
+            f"Layer {left_out[0]} has no {group} attention in this trace, because its plan left that out: "
+            f"ask for the layers {_ranges(list(sites))}."
+        )
+    return {layer: sites[layer] for layer in layers}
+
+
+def _ranges(layers: list[int]) -> str:
+    """Rising numbers as half-open ranges: "0:2,3:6"."""
+    starts = [layer for layer in layers if layer - 1 not in layers]
+    stops = [layer + 1 for layer in layers if layer + 1 not in layers]
+    return ",".join(f"{start}:{stop}" for start, stop in zip(starts, stops, strict=True))
 
 
 def _check_index(name: Literal["head", "query", "key"], index: int, count: int) -> None:

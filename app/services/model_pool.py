@@ -18,7 +18,7 @@ from app.services.lanes import Lanes
 from app.services.model_sources import ModelSource, Present, catalogue, resolve
 from app.services.model_status import ModelStatus, first_status, not_ready
 from app.settings import Settings
-from model.errors import AtlasError, OverBudget
+from model.errors import AtlasError, CheckpointError, OverBudget
 from model.fetching import Listener
 from model.zoo import megabytes
 
@@ -86,7 +86,7 @@ class ModelPool:
         """
         source = resolve(model_id, revision, self._settings)
         with self._changed:
-            slot = self._slots.setdefault(source.card.id, _Slot(source, first_status(source.card)))
+            slot = self._slots.setdefault(source.card.id, _first_slot(source))
             if slot.status.state in {"absent", "failed"}:
                 slot.source, slot.error, slot.note = source, None, None
                 self._set(slot, "waiting for its turn", state="queued", progress=None)
@@ -137,7 +137,7 @@ class ModelPool:
             return slot
         # Not kept: only a request makes room for an id, or a stranger could fill the list.
         source = resolve(model_id, None, self._settings)
-        return _Slot(source, first_status(source.card))
+        return _first_slot(source)
 
     def _next_status(self, model_id: str, seen: ModelStatus) -> ModelStatus:
         with self._changed:
@@ -148,10 +148,10 @@ class ModelPool:
         sources = list(catalogue(self._settings))
         with self._changed:
             for source in sources:
-                self._slots.setdefault(source.card.id, _Slot(source, first_status(source.card)))
+                self._slots.setdefault(source.card.id, _first_slot(source))
 
     def _bring(self, slot: _Slot) -> None:
-        with self._failures(slot):
+        with self._failures(slot, None):
             present = slot.source.present() or self._fetch(slot)
             self._lanes.submit(LOADING_LANE, partial(self._load_into, slot, present))
 
@@ -171,7 +171,7 @@ class ModelPool:
         return slot.source.fetch(Listener(progress, tell))
 
     def _load_into(self, slot: _Slot, present: Present) -> None:
-        with self._failures(slot):
+        with self._failures(slot, present.path):
             facts = {"revision": present.revision, "size": present.size}
             if present.licence is not None:
                 facts["licence"] = present.licence
@@ -210,24 +210,36 @@ class ModelPool:
                 )
 
     @contextlib.contextmanager
-    def _failures(self, slot: _Slot) -> Iterator[None]:
+    def _failures(self, slot: _Slot, path: Path | None) -> Iterator[None]:
+        """Turns whatever is raised into the slot's failure; `path` is where the model's files lie."""
         try:
             yield
         except _Closing:
             self._set(slot, "stopped with the server", state="absent", progress=None)
         except AtlasError as error:
-            self._fail(slot, error)
+            self._fail(slot, error, path)
         except Exception as error:
             logger.exception("bringing %s failed", slot.status.id)
             reason = f"{type(error).__name__}: {error}"
-            self._fail(
-                slot, AtlasError(f"{slot.status.id} could not be loaded ({reason}); see the server's log.")
-            )
+            detail = f"{slot.status.id} could not be loaded ({reason}); see the server's log."
+            self._fail(slot, AtlasError(detail), path)
 
-    def _fail(self, slot: _Slot, error: AtlasError) -> None:
+    def _fail(self, slot: _Slot, error: AtlasError, path: Path | None) -> None:
+        told = self._without_folders(error.detail, slot.status.id, path)
+        if told != error.detail:
+            logger.warning("%s failed: %s", slot.status.id, error.detail)
+            error = type(error)(told, **error.extra)
         with self._changed:
             slot.error, slot.note = error, None
             self._set(slot, error.detail, state="failed", progress=None)
+
+    def _without_folders(self, detail: str, model_id: str, path: Path | None) -> str:
+        """What everybody may read of a failure: where the files lie is the owner's business."""
+        if path is not None:
+            folder = path if path.is_dir() else path.parent
+            for place in dict.fromkeys((str(folder), str(folder.resolve()))):
+                detail = detail.replace(f"{place}/", "").replace(place, model_id)
+        return detail.replace(str(self._settings.cache_dir), "the model cache")
 
     def _set(self, slot: _Slot, words: str | None, **changes: Any) -> None:
         message = "; ".join(part for part in (words, slot.note) if part) or None
@@ -236,6 +248,14 @@ class ModelPool:
             if changed != slot.status:
                 slot.status = changed
                 self._changed.notify_all()
+
+
+def _first_slot(source: ModelSource) -> _Slot:
+    """A model that nobody has asked for; failed where one can see already that it cannot be read."""
+    problem = source.card.problem
+    return _Slot(
+        source, first_status(source.card), error=None if problem is None else CheckpointError(problem)
+    )
 
 
 def _frozen(facts: dict[str, object]) -> dict[str, object]:

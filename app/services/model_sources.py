@@ -13,7 +13,7 @@ from app import memory
 from app.services.model_status import Card
 from app.settings import Settings
 from model import hub_source, zoo
-from model.errors import FetchError, OverBudget, Refused, UnknownModel
+from model.errors import CheckpointError, FetchError, OverBudget, Refused, UnknownModel
 from model.fetching import Listener, SourceError
 
 LOCAL = "local:"
@@ -138,12 +138,23 @@ class LocalModel(ModelSource):
 
     def __init__(self, root: Path, name: str) -> None:
         self.root, self.path = root, root / name
-        self.card = Card(f"{LOCAL}{root.name}/{name}", name, builtin=False, size=folder_bytes(self.path))
+        self.card = Card(
+            f"{LOCAL}{root.name}/{name}",
+            name,
+            builtin=False,
+            size=folder_bytes(self.path),
+            problem=unreadable(self.path),
+        )
 
     def present(self) -> Present | None:
-        """The files as they are now, None if gone. Raises Refused where a link leads out of the root."""
+        """The files as they are now, None if gone.
+
+        Raises CheckpointError where they cannot be read, Refused where a link leads out of the root.
+        """
         files = readable_files(self.path)
         if not files:
+            if problem := unreadable(self.path):
+                raise CheckpointError(problem)
             return None
         for file in files:
             if not file.resolve().is_relative_to(self.root):
@@ -180,7 +191,7 @@ def catalogue(settings: Settings) -> Iterator[ModelSource]:
         yield BuiltIn(entry, settings)
     for root in settings.model_root:
         for path in sorted(root.iterdir()):
-            if readable_files(path):
+            if readable_files(path) or unreadable(path):
                 yield LocalModel(root, path.name)
 
 
@@ -188,11 +199,36 @@ def readable_files(path: Path) -> list[Path]:
     """The files of a model folder (or the one `.gguf` file) that would be read; empty when it is no model."""
     if path.suffix == ".gguf":
         return [path] if path.is_file() else []
-    if not os.access(path, os.R_OK | os.X_OK) or not (path / "config.json").is_file():
+    config = path / "config.json"
+    if not os.access(path, os.R_OK | os.X_OK) or not config.is_file() or not os.access(config, os.R_OK):
         return []
     weights = sorted(path.glob("*.safetensors"))
     texts = [path / name for name in READ_FILES if (path / name).is_file()]
     return texts + weights if weights else []
+
+
+def unreadable(path: Path) -> str | None:
+    """Why what looks like a model cannot be read, in a sentence; None for what can, and for other things."""
+    if path.suffix == ".gguf":
+        return None if path.is_file() else f"{path.name} is not a file: put the model's file itself there."
+    if path.is_dir() and not os.access(path, os.R_OK | os.X_OK):
+        return f"The folder {path.name} may not be opened by the server: change its permissions."
+    return _unreadable_folder(path, path / "config.json") if path.is_dir() else None
+
+
+def _unreadable_folder(path: Path, config: Path) -> str | None:
+    weights = any(path.glob("*.safetensors"))
+    if not os.path.lexists(config):
+        return (
+            f"{path.name} has weights but no config.json: put the model's own beside them."
+            if weights
+            else None
+        )
+    if not config.is_file() or not os.access(config, os.R_OK):
+        return f"{path.name}'s config.json is no file that the server can read: put the model's own there."
+    if not weights:
+        return f"{path.name} has a config.json but no .safetensors file: save its weights as one."
+    return None
 
 
 def folder_bytes(path: Path) -> int:
@@ -200,11 +236,15 @@ def folder_bytes(path: Path) -> int:
     return sum(file.stat().st_size for file in readable_files(path))
 
 
+def _names(root: Path) -> set[str]:
+    return {path.name for path in root.iterdir() if readable_files(path) or unreadable(path)}
+
+
 def _local(model_id: str, settings: Settings) -> ModelSource:
     root_name, _, name = model_id.removeprefix(LOCAL).partition("/")
     for root in settings.model_root:
         # Compared with what lies there, so that no spelling of a path can lead anywhere else.
-        if root.name == root_name and name in {path.name for path in root.iterdir() if readable_files(path)}:
+        if root.name == root_name and name in _names(root):
             return LocalModel(root, name)
     raise UnknownModel(
         f"There is no model {model_id!r} below the folders of --model-root; choose one that is listed.",

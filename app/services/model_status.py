@@ -11,7 +11,7 @@ SETTLED: frozenset[State] = frozenset({"ready", "failed"})
 
 @dataclass(frozen=True)
 class Card:
-    """What is known of a model before its weights are."""
+    """What is known of a model before its weights are; `problem` says why they cannot be read at all."""
 
     id: str
     title: str
@@ -22,6 +22,7 @@ class Card:
     size: int | None = None
     example: str | None = None
     opens: tuple[int, int] | None = None
+    problem: str | None = None
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,10 @@ class ModelStatus:
 
 def first_status(card: Card) -> ModelStatus:
     """The state of a model that nobody has asked for."""
-    return ModelStatus(**vars(card))
+    facts = {name: value for name, value in vars(card).items() if name != "problem"}
+    if card.problem is None:
+        return ModelStatus(**facts)
+    return ModelStatus(**facts, state="failed", message=card.problem)
 
 
 def not_ready(status: ModelStatus) -> NotReady:

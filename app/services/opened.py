@@ -9,6 +9,11 @@ from model.rules import mask_in_words, scale_in_words
 from model.text import Token
 from model.trace import SiteTrace, Trace
 
+_NOT_FINITE = (
+    "This run left the range of its number format: some outputs are not finite, so it predicts nothing,"
+    " and weights that are not numbers stay blank in the pictures."
+)
+
 
 @dataclass(frozen=True)
 class Opened:
@@ -56,12 +61,13 @@ class Opened:
 
     @property
     def notices(self) -> list[str]:
-        """What the checkpoint, the tokenizer or the arithmetic did that the user would not see otherwise."""
+        """What checkpoint, tokenizer, plan or arithmetic did that the user would not see otherwise."""
         trace = self.entry.trace
         reading = self.prepared.reading
         source = [] if reading.source is None else reading.source.notices
         of_text = [*reading.notices, *source, *reading.encoded.notices]
-        return [*self.entry.loaded.notices, *of_text, *_numeric_notices(trace)]
+        of_plan = self.prepared.plan.notices(self.entry.loaded.config)
+        return [*self.entry.loaded.notices, *of_text, *of_plan, *_numeric_notices(trace)]
 
 
 def _token(token: Token) -> dict[str, object]:
@@ -100,8 +106,4 @@ def _site(site: SiteTrace, *, beside: bool) -> dict[str, object]:
 
 
 def _numeric_notices(trace: Trace) -> list[str]:
-    if trace.finite:
-        return []
-    return [
-        "This run left the range of its number format: some outputs are not finite, so it predicts nothing."
-    ]
+    return [] if trace.finite else [_NOT_FINITE]

@@ -7,7 +7,7 @@ import torch
 from app.services.payload import number, numbers
 from app.services.trace_store import Entry
 from model.config import AlibiPosition, Learned, RelativeBuckets, Rope, Sinusoidal
-from model.rules import scale_in_words
+from model.rules import Given, scale_in_words
 from model.scores import Stage, soft_cap
 from model.trace import SiteTrace
 
@@ -43,9 +43,18 @@ def pair(entry: Entry, site: SiteTrace, head: int, query: int, key: int) -> dict
         "row_max": number(row.max().item()),
         "row_sum_exp": number((row - row.max()).exp().sum().item()),
         "weight": number(weight),
+        "weight_words": _weight_in_words(site, head),
         "v": numbers(value.float()),
         "contribution_norm": _contribution_norm(entry, site, head, value, weight),
     }
+
+
+def _weight_in_words(site: SiteTrace, head: int) -> str | None:
+    """Where the weight comes from, if not from the scores."""
+    pattern = dict(site.rule.patterns).get(head)
+    if pattern is None:
+        return None
+    return "given by hand" if isinstance(pattern, Given) else "the same for every open key"
 
 
 def _contribution_norm(

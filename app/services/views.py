@@ -29,14 +29,17 @@ DEFINITIONS = {
 
 
 def overview(site: SiteTrace, size: int) -> Tensor:
-    """All heads of a site as thumbnails: uint8 [H, min(size, T), min(size, S)], max-pooled, round(255 w)."""
+    """All heads of a site as thumbnails: uint8 [H, min(size, T), min(size, S)], max-pooled, round(255 w).
+
+    A weight that is not a number is 0 here; the trace's notices say that the run was not finite.
+    """
     height, width = min(size, site.queries), min(size, site.keys)
     # Queries are pooled first: that is the quick direction in memory, and leaves little for the other.
     tall = torch.zeros(site.heads, height, site.keys, device=site.q.device)  # [H, height, S]
     for rows, block in weight_blocks(site):
         _keep_largest(tall, block, rows, site.queries)
     pooled = _pool_keys(tall, width, "max")  # [H, height, width]
-    return (pooled * 255).round().to(torch.uint8)
+    return (pooled * 255).round().nan_to_num(0).to(torch.uint8)
 
 
 def tile(

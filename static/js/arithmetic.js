@@ -40,7 +40,7 @@ function shown(pair, digits) {
     shifted: Number.isFinite(score) ? (Number(score.toFixed(fine)) - Number(pair.row_max.toFixed(fine))).toFixed(fine) : '−∞',
     exp: Number.isFinite(score) ? decimals(Math.exp(score - pair.row_max), digits, digits - 1) : '0',
     sum: pair.row_sum_exp.toFixed(digits),
-    weight: Number.isFinite(score) ? decimals(pair.weight, 4, 3) : '0',
+    weight: Number.isFinite(score) || pair.weight_words ? decimals(pair.weight, 4, 3) : '0',
   };
 }
 
@@ -53,14 +53,17 @@ function digitsLike(value, like) {
 /**
  * @param {Shown} s
  * @param {boolean} open
+ * @param {boolean} given the weight does not come from the score
  * @returns {boolean} whether each displayed number follows from the displayed numbers above it
  */
-export function addsUp(s, open) {
+export function addsUp(s, open, given = false) {
   const scaled = digitsLike(Number(s.dot) * Number(s.scale), s.scaled) === s.scaled;
   if (!open) return scaled;
-  return scaled
+  const scored = scaled
     && (s.cap === '' || digitsLike(capped(Number(s.scaled), Number(s.cap)), s.capped) === s.capped)
-    && digitsLike(Number(s.cap === '' ? s.scaled : s.capped) + Number(s.bias), s.score) === s.score
+    && digitsLike(Number(s.cap === '' ? s.scaled : s.capped) + Number(s.bias), s.score) === s.score;
+  if (given) return scored;
+  return scored
     && digitsLike(Math.exp(Number(s.shifted)), s.exp) === s.exp
     && digitsLike(Number(s.exp) / Number(s.sum), s.weight) === s.weight;
 }
@@ -91,7 +94,7 @@ export function arithmetic(pair) {
   const open = pair.mask === 'open';
   for (let digits = LEAST; digits <= MOST; digits += 1) {
     const numbers = shown(steps, digits);
-    if (addsUp(numbers, open)) return { numbers, adds: true };
+    if (addsUp(numbers, open, Boolean(pair.weight_words))) return { numbers, adds: true };
   }
   return { numbers: shown(steps, LEAST), adds: false };
 }

@@ -23,13 +23,14 @@ function read(token) {
  * @param {Axes} axes
  * @param {number} query
  * @param {number} key
+ * @param {boolean} [alike] whether equal texts may be linked too, as the atoms of a reaction are
  * @returns {boolean} whether a link between the two says something about the text
  */
-export function telling({ queries, keys, same }, query, key) {
+export function telling({ queries, keys, same }, query, key, alike = false) {
   const [a, b] = [queries[query], keys[key]];
   const [who, whom] = [read(a), read(b)];
   if (!who.word || !whom.word) return false;
-  return !same || (key > 0 && Math.abs(query - key) > 1 && !a.words.some((word) => b.words.includes(word)) && who.plain !== whom.plain);
+  return !same || (key > 0 && Math.abs(query - key) > 1 && !a.words.some((word) => b.words.includes(word)) && (alike || who.plain !== whom.plain));
 }
 
 /**
@@ -116,15 +117,16 @@ export function promising(overview, axes) {
  * @param {number} row0
  * @param {number} col0
  * @param {Axes | null} axes null: no pair is preferred for what it tells
+ * @param {boolean} [alike] see `telling`
  * @returns {{query: number, key: number}} the heaviest telling pair, or the heaviest of all where none tells
  */
-export function heaviest(tile, row0, col0, axes) {
+export function heaviest(tile, row0, col0, axes, alike = false) {
   const [rows, cols] = tile.shape;
   let best = { query: row0, key: col0, weight: -1, tells: false };
   for (let r = 0; r < rows; r += 1) {
     for (let c = 0; c < cols; c += 1) {
       const weight = tile.data[r * cols + c];
-      const tells = axes !== null && telling(axes, row0 + r, col0 + c);
+      const tells = axes !== null && telling(axes, row0 + r, col0 + c, alike);
       if ((tells && !best.tells) || (tells === best.tells && weight > best.weight)) {
         best = { query: row0 + r, key: col0 + c, weight, tells };
       }

@@ -140,7 +140,7 @@ export class TraceData {
   async overview(signal, onPart) {
     const { begun } = this;
     this.begun = null;
-    for (let first = 0; first < this.layers; first += this.#layersAtOnce()) {
+    for (let first = 0; first < this.layers; first = this.#lastOf(first)) {
       onPart(await (first === 0 && begun ? begun : this.#thumbnails(first, signal)), first);
     }
   }
@@ -149,14 +149,18 @@ export class TraceData {
   async #thumbnails(first, signal) {
     const { queries, keys } = this.sites[0];
     const size = Math.max(queries, keys) <= EXACT ? EXACT : POOLED;
-    const last = Math.min(this.layers, first + this.#layersAtOnce());
-    const part = last - first < this.layers ? `&layers=${first}:${last}` : '';
+    const last = this.#lastOf(first);
+    const part = last - first < this.layers ? `&layers=${this.sites[first].layer}:${this.sites[last - 1].layer + 1}` : '';
     return (await this.trace.npy(`overview/${this.group}?size=${size}${part}`, signal)).tensor;
   }
 
-  #layersAtOnce() {
+  /** @param {number} first @returns {number} where the piece of thumbnails from there on ends: in a range of the model's layers */
+  #lastOf(first) {
     const { queries, keys } = this.sites[0];
-    return Math.max(1, Math.min(this.layers, Math.floor(CELLS_AT_ONCE / (this.heads * queries * keys))));
+    const most = first + Math.max(1, Math.floor(CELLS_AT_ONCE / (this.heads * queries * keys)));
+    let last = first + 1;
+    while (last < Math.min(most, this.layers) && this.sites[last].layer === this.sites[last - 1].layer + 1) last += 1;
+    return last;
   }
 
   /**
@@ -282,13 +286,15 @@ export class TraceData {
    * @param {HeadRef} ref
    * @param {Matrix} matrix
    * @param {AbortSignal} signal
+   * @param {boolean} [published] a publication names the head: its heaviest link is shown, between equal texts too
    * @returns {Promise<{query: number, key: number}>}
    */
-  async choosePair(ref, matrix, signal) {
+  async choosePair(ref, matrix, signal, published = false) {
     const link = this.#strongest(matrix);
     if (matrix.exact) {
-      if (link) return { query: link.query, key: link.key };
-      return heaviest({ data: matrix.data, shape: [matrix.rows, matrix.cols], dtype: '<f4' }, matrix.rowRange[0], matrix.colRange[0], this.axes);
+      if (link && !published) return { query: link.query, key: link.key };
+      const tile = { data: matrix.data, shape: [matrix.rows, matrix.cols], dtype: '<f4' };
+      return heaviest(tile, matrix.rowRange[0], matrix.colRange[0], this.axes, published);
     }
     // a pooled cell may be bright for a pair that tells nothing: its queries are looked at over all keys
     const { queries, keys } = this.sites[ref.layer];

@@ -28,8 +28,8 @@
  * @typedef {{site: string, head: number, query: {index: number, text: string}, key: {index: number, text: string},
  *   q: number[], k: number[], products: number[], dot: number, scale: number, scale_words: string, scaled: number,
  *   softcap: number | null, bias: number, bias_words: string, mask: 'open' | 'closed', score: number | null, row_max: number,
- *   row_sum_exp: number, weight: number, v: number[], contribution_norm: number, position_words: string}} PairAnswer
- * @typedef {{query: number, key: number, weights: number[][]}} LinksAnswer
+ *   row_sum_exp: number, weight: number, weight_words: string | null, v: number[], contribution_norm: number}} PairAnswer
+ * @typedef {{query: number, key: number, layers: number[], weights: number[][]}} LinksAnswer
  *
  * @typedef {{max: number, mean: number, tv: number}} HeadChange
  * @typedef {{a: {site: string, head: number}, b: {site: string, head: number}, tv: number}} ClosestHead

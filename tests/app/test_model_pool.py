@@ -1,5 +1,6 @@
 import asyncio
 import gc
+import shutil
 import threading
 import weakref
 
@@ -414,9 +415,68 @@ def test_a_local_models_revision_follows_its_files(start, root):
 
 def test_a_local_model_that_has_gone(start, root):
     pool = start(model_root=(root,))
-    (root / "one" / "config.json").unlink()
+    shutil.rmtree(root / "one")
     with pytest.raises(UnknownModel):
         pool.request("local:mine/one")
+
+
+def break_config(folder):
+    (folder / "config.json").unlink()
+    (folder / "config.json").symlink_to("nowhere")
+
+
+UNREADABLE = [
+    (break_config, "one's config.json is no file that the server can read"),
+    (lambda folder: (folder / "config.json").unlink(), "one has weights but no config.json"),
+    (
+        lambda folder: (folder / "model.safetensors").unlink(),
+        "one has a config.json but no .safetensors file",
+    ),
+]
+
+
+@pytest.mark.parametrize(("breaking", "words"), UNREADABLE)
+def test_a_folder_that_cannot_be_read_is_listed_as_failed_until_it_can(start, root, breaking, words):
+    breaking(root / "one")
+    pool = start(model_root=(root,))
+    status = pool.status()[1]
+    assert (status.id, status.state) == ("local:mine/one", "failed")
+    assert status.message.startswith(words)
+    with pytest.raises(CheckpointError, match=words):
+        pool.get("local:mine/one")
+    assert bring(pool, "local:mine/one").message == status.message
+    (root / "one" / "config.json").unlink(missing_ok=True)
+    (root / "one" / "config.json").write_text("{}")
+    (root / "one" / "model.safetensors").write_bytes(b"whole")
+    assert bring(pool, "local:mine/one").state == "ready"
+
+
+def test_a_folder_that_is_no_model_is_not_listed(start, root):
+    (root / "notes").mkdir()
+    (root / "notes" / "today.txt").touch()
+    (root / "gone.gguf").symlink_to("nowhere")
+    pool = start(model_root=(root,))
+    assert [status.id for status in pool.status()[1:]] == [
+        f"local:mine/{name}" for name in ("gone.gguf", "one", "two")
+    ]
+
+
+def test_a_failure_does_not_tell_where_the_files_lie(start, root, caplog):
+    def load(path):
+        if path.name == "one":
+            raise CheckpointError(f"{path / 'tokenizer.json'} is not JSON: fetch it again.", tensor="x")
+        raise OSError(13, "Permission denied", str(path))
+
+    pool = start(load, model_root=(root,))
+    assert bring(pool, "local:mine/one").message == "tokenizer.json is not JSON: fetch it again."
+    assert bring(pool, "local:mine/two").message == (
+        "local:mine/two could not be loaded (PermissionError: [Errno 13] Permission denied:"
+        " 'local:mine/two'); see the server's log."
+    )
+    with pytest.raises(CheckpointError, match=r"^tokenizer\.json") as caught:
+        pool.get("local:mine/one")
+    assert caught.value.extra == {"tensor": "x"}
+    assert f"{root / 'one' / 'tokenizer.json'} is not JSON" in caplog.text
 
 
 def test_a_built_in_has_only_its_pinned_revision(start, served):

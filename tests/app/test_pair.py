@@ -156,3 +156,26 @@ def _entry(name):
     loaded = LoadedModel(model, None, "tiny", "cpu", "float64", ())
     source = () if ran.memory is None else tuple(map(str, range(len(ran.memory))))
     return Entry("0", "tiny", loaded, ran, tuple(map(str, range(ran.tokens))), source, 0.0)
+
+
+GIVEN = [[0.0] * 9, *([[0.25] * 4 + [0.0] * 5] * 8)]
+
+
+@pytest.mark.parametrize(
+    ("step", "words", "weight"),
+    [
+        ({"kind": "set_attention", "weights": GIVEN}, "given by hand", 0.25),
+        ({"kind": "ablate_head", "mode": "uniform"}, "the same for every open key", 0.2),
+    ],
+)
+def test_a_weight_that_the_plan_sets_is_named(client, step, words, weight):
+    plan = [
+        {"kind": "set_mask", "rule": {"name": "causal"}},
+        step | {"heads": [3], "sites": "encoder.self.1"},
+    ]
+    opened = trace(client, text=None, ids=list(range(5, 14)), plan=plan)
+    pair = ask(client, opened, "encoder.self.1", 3, 4, 2).json()
+    assert (pair["weight_words"], pair["weight"]) == (words, pytest.approx(weight))
+    assert ask(client, opened, "encoder.self.1", 2, 4, 2).json()["weight_words"] is None
+    told = [notice for notice in opened["notices"] if "does not apply" in notice]
+    assert len(told) == (step["kind"] == "set_attention")

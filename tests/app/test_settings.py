@@ -92,6 +92,7 @@ def test_host_names_grow_with_the_reach():
         ({"threads": 0}, "threads"),
         ({"hub": "perhaps"}, r"ATLAS_HUB.*'perhaps'"),
         ({"model_root": ("/no/such/folder",)}, "/no/such/folder is not a folder"),
+        ({"model_root": ("",)}, 'a path is empty; write "." where the current folder is meant'),
     ],
 )
 def test_a_wrong_value_is_one_sentence(given_values, words):

@@ -14,6 +14,7 @@ from tests.serving import (
     WILD,
     all_weights,
     app_of,
+    npy,
     problem,
     serving,
     trace,
@@ -118,7 +119,10 @@ def test_a_masked_model_predicts_every_masked_token(client):
 def test_a_run_that_overflows_says_so_and_hands_out_no_number_that_is_none(client):
     body = trace(client, model=WILD, ids=[3, 1, 2])
     assert body["readout"] is None
-    assert any("left the range of its number format" in notice for notice in body["notices"])
+    (notice,) = (notice for notice in body["notices"] if "left the range of its number format" in notice)
+    assert notice.endswith("weights that are not numbers stay blank in the pictures.")
+    drawn = npy(client.get(f"/api/traces/{body['id']}/overview/decoder.self"))
+    assert not drawn[2, 0, 2].any()
     address = f"/api/traces/{body['id']}"
     for path in ("heads", "links/decoder.self?query=2&key=1", "pair/decoder.self.2/0?query=2&key=1"):
         assert client.get(f"{address}/{path}").status_code == 200

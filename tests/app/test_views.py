@@ -70,6 +70,25 @@ def test_an_overview_of_some_layers(client):
     assert part.headers["x-atlas-layers"] == "1:3"
 
 
+def test_layers_keep_their_numbers_where_a_plan_leaves_one_out(client):
+    plan = [{"kind": "drop_sublayer", "sublayer": "attention", "sites": "encoder.self.1"}]
+    opened = trace(client, ids=ids(12), plan=plan)
+    address = f"/api/traces/{opened['id']}"
+    whole = client.get(f"{address}/overview/encoder.self")
+    assert whole.headers["x-atlas-layers"] == "0:1,2:3"
+    last = client.get(f"{address}/overview/encoder.self?layers=2:3")
+    assert np.array_equal(npy(last), npy(whole)[1:])
+    for path in ("overview/encoder.self?layers=1:2", "heads?layers=0:3"):
+        gone = problem(client.get(f"{address}/{path}"), 404, "unknown-site")["detail"]
+        assert gone == (
+            "Layer 1 has no encoder.self attention in this trace, because its plan left that out: ask for the"
+            " layers 0:1,2:3."
+        )
+    (figures,) = client.get(f"{address}/heads?layers=2:3").json()["sites"]
+    assert figures["site"] == "encoder.self.2"
+    assert client.get(f"{address}/links/encoder.self?query=1&key=0").json()["layers"] == [0, 2]
+
+
 @pytest.mark.parametrize("plan", [[], WINDOW])
 @pytest.mark.parametrize("block", [1, 50, 37 * 6 * 3])
 def test_pictures_do_not_depend_on_the_size_of_a_block(client, monkeypatch, block, plan):

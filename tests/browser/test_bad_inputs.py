@@ -84,6 +84,15 @@ def test_what_cannot_run_is_said_and_kept(atlas: Atlas, text: str, words: str) -
     assert "Still shown below" in atlas.sentence
 
 
+def test_what_was_said_of_one_run_does_not_stay_for_the_next(atlas: Atlas) -> None:
+    atlas.tolerate(REFUSED)
+    atlas.run(SHOWN["amharic"])
+    assert "unknown" in atlas.find("notices").inner_text()
+    atlas.run("")
+    assert atlas.state == "error"
+    assert atlas.find("notices").inner_text() == ""
+
+
 def test_a_lone_surrogate_is_said_and_kept(atlas: Atlas) -> None:
     atlas.tolerate(REFUSED)
     atlas.page.evaluate("document.querySelector('[data-testid=text]').value = 'a \\ud800 b'")

@@ -129,6 +129,37 @@ def test_displayed_steps_add_up_for_any_scores(empty: Page) -> None:
     assert all(entry["adds"] for entry in shown)
 
 
+GIVEN_PAIR = {
+    "q": [1.0, 2.0], "k": [0.5, 0.25], "products": [0.5, 0.5], "v": [1.0, 1.0], "dot": 1.0, "scale": 0.5,
+    "scale_words": "1/2", "scaled": 0.5, "softcap": None, "bias": 0, "bias_words": "none: no positions",
+    "row_max": 3.0, "row_sum_exp": 1.5, "weight": 0.25, "weight_words": "given by hand",
+    "contribution_norm": 1.0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("mask", "score"), [("open", 0.5), ("closed", None)])
+def test_a_weight_that_does_not_follow_from_the_scores_is_not_shown_as_if_it_did(
+    empty: Page, mask: str, score: float | None
+) -> None:
+    script = """async (pair) => {
+      const { PairPanel } = await import('/static/js/ui/pairpanel.js');
+      const root = document.createElement('section');
+      new PairPanel(root, () => {}).show(pair, { query: 'a', key: 'b', head: 'L0H0' });
+      const cells = [...root.querySelectorAll('[data-step]')];
+      const steps = cells.map((cell) => [cell.dataset.step, cell.textContent]);
+      const text = (selector) => root.querySelector(selector).textContent;
+      const { adds } = root.querySelector('.arithmetic').dataset;
+      return [steps, adds, text('.step-weight th'), text('.pair-note')];
+    }"""
+    steps, adds, label, note = empty.evaluate(script, GIVEN_PAIR | {"mask": mask, "score": score})
+    shown = dict(steps)
+    assert shown["weight"] == "0.2500"
+    assert not {"max", "exp", "sum"} & set(shown)
+    assert (adds, label) == ("true", "weight, given by hand")
+    assert "the weight does not follow from the score" in note
+    assert "rounding" not in note
+
+
 def test_pages_that_are_only_read(opened: Opener, server: str) -> None:
     page = opened(server)
     page.page.goto(f"{server}docs")

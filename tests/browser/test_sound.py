@@ -109,3 +109,22 @@ def test_a_phone_shows_the_sound_without_overflow(opened: Opener, paired_server:
     atlas = hear(open_model(opened, paired_server, WHISPER, phone), sound)
     assert atlas.state == "ready"
     assert atlas.overflow() <= 0
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_beside_a_model_that_reads_every_box_has_a_place_of_its_own(
+    opened: Opener, paired_server: str, width: int
+) -> None:
+    view = {"viewport": {"width": width, "height": 900}}
+    reads = {"model": "local:paired/bart", "mask": {"name": "own"}, "scale": "own"}
+    atlas = open_model(opened, paired_server, WHISPER, view, view="ab", b=reads)
+    parts = atlas.page.locator(".ask > :not(.unseen):visible").all()
+    boxes = [box for box in (part.bounding_box() for part in parts) if box is not None]
+    assert all(atlas.find(name).is_visible() for name in ("text", "sound", "target"))
+    assert atlas.overflow() <= 0
+    assert len(boxes) == 6
+    for i, one in enumerate(boxes):
+        for other in boxes[:i]:
+            apart_across = one["x"] >= other["x"] + other["width"] or other["x"] >= one["x"] + one["width"]
+            apart_down = one["y"] >= other["y"] + other["height"] or other["y"] >= one["y"] + one["height"]
+            assert apart_across or apart_down, (one, other)

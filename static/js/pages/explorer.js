@@ -239,6 +239,8 @@ export class Explorer {
     this.state.text = this.text.value();
     this.state.target = this.target.value();
     this.banner.hide();
+    // they were said of the run before, and would stand there as if this one had failed because of them
+    find(document, '[data-testid="notices"]').replaceChildren();
     this.#showControls();
     try {
       await this.#run(turn, push, given);

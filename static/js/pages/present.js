@@ -57,9 +57,8 @@ export class Present {
     if (!known) {
       await overview;
       if (!page.activity.current(turn)) return;
-      const [layer, head] = page.models.get(page.state.a.model)?.opens ?? [-1, -1];
-      const published = layer >= 0 && data[0].has({ layer, head });
-      const best = published ? { layer, head } : await data[0].chooseHead(page.columns.a.map.whole(), page.columns.a.room(), signal);
+      const published = this.#published(data[0]);
+      const best = published ?? await data[0].chooseHead(page.columns.a.map.whole(), page.columns.a.room(), signal);
       if (!page.activity.current(turn)) return;
       page.state.pick = { ...nothing(), stack: data[0].group, ...best };
     }
@@ -71,6 +70,12 @@ export class Present {
       if (signal.aborted) return;
       for (const [i, name] of names.entries()) void this.#figures(name, data[i], signal);
     }, PAUSE);
+  }
+
+  /** @param {TraceData} data @returns {HeadRef | null} the head that a publication names for A's model */
+  #published(data) {
+    const [layer, head] = this.page.models.get(this.page.state.a.model)?.opens ?? [-1, -1];
+    return layer >= 0 && data.has({ layer, head }) ? { layer, head } : null;
   }
 
   /** @param {Name} name @param {TraceData} data @param {number} turn @param {AbortSignal} signal */
@@ -122,7 +127,9 @@ export class Present {
     const [matrix, mask] = await this.#fetchHead('a', ref, state.zoom, signal);
     if (!page.activity.current(turn)) return;
     if (state.pick.query === null || state.pick.key === null) {
-      const pair = await data.choosePair(ref, await data.head(ref, null, columns.a.room(), signal), signal);
+      const published = this.#published(data);
+      const named = published?.layer === ref.layer && published.head === ref.head;
+      const pair = await data.choosePair(ref, await data.head(ref, null, columns.a.room(), signal), signal, named);
       page.state.pick = { ...state.pick, stack: data.group, ...pair };
     }
     const pair = { query: Number(page.state.pick.query), key: Number(page.state.pick.key) };

@@ -67,6 +67,13 @@ export class PairPanel {
   #sum(pair, words) {
     const { numbers: n, adds } = arithmetic(pair);
     const open = pair.mask === 'open';
+    const given = pair.weight_words;
+    /** @type {[Node | string, string, string][]} */
+    const softmax = given ? [] : [
+      ['largest score in the row, m', n.max, 'max'],
+      ['e^(s − m)', n.exp, 'exp'],
+      ['÷ Σ of e^(s − m) over the row', n.sum, 'sum'],
+    ];
     /** @type {[Node | string, string, string][]} */
     const rows = [
       [el('span', {}, role('query', 'q'), ' · ', role('key', 'k')), n.dot, 'dot'],
@@ -75,10 +82,8 @@ export class PairPanel {
       [pair.bias === 0 ? '+ position bias' : `+ ${pair.bias_words}`, n.bias, 'bias'],
       ['mask', open ? 'open' : 'closed', 'mask'],
       ['score s', n.score, 'score'],
-      ['largest score in the row, m', n.max, 'max'],
-      ['e^(s − m)', n.exp, 'exp'],
-      ['÷ Σ of e^(s − m) over the row', n.sum, 'sum'],
-      [el('b', {}, 'weight'), n.weight, 'weight'],
+      ...softmax,
+      [given ? el('span', {}, el('b', {}, 'weight'), `, ${given}`) : el('b', {}, 'weight'), n.weight, 'weight'],
       [el('span', {}, '‖weight · ', role('value', 'v'), ' W_O‖, what it adds'), pair.contribution_norm.toPrecision(4), 'carried'],
     ];
     this.table.replaceChildren(
@@ -88,7 +93,7 @@ export class PairPanel {
     this.table.dataset.adds = String(adds);
     this.table.after(this.components);
     this.root.querySelector('.pair-note')?.remove();
-    const note = [pair.bias === 0 ? `${pair.bias_words.replace(/^none: /, 'No position bias: ')}.` : '', adds ? '' : 'The last digits differ by float32 rounding.'];
+    const note = [given ? `The plan sets this head’s weights (${given}): the weight does not follow from the score.` : '', pair.bias === 0 ? `${pair.bias_words.replace(/^none: /, 'No position bias: ')}.` : '', adds ? '' : 'The last digits differ by float32 rounding.'];
     this.table.after(el('p', { class: 'soft pair-note' }, note.join(' ').trim()));
   }
 
