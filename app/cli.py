@@ -1,11 +1,11 @@
-"""The command line: `attention-atlas serve | models | trace`. It imports no torch: help appears at once."""
+"""The command line: `attention-atlas serve | models | trace | lab`, without torch: help appears at once."""
 
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from app import __version__, cli_models, cli_serve, cli_trace
+from app import __version__, cli_lab, cli_models, cli_serve, cli_trace
 from model.errors import AtlasError
 
 
@@ -32,6 +32,7 @@ app = typer.Typer(
 app.command("serve")(cli_serve.serve)
 app.command("trace")(cli_trace.trace)
 app.add_typer(cli_models.app, name="models")
+app.add_typer(cli_lab.group, name="lab")
 
 
 def _print_version(wanted: bool) -> None:  # noqa: FBT001 -- the signature typer calls

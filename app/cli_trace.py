@@ -104,11 +104,12 @@ def _load(model: str, settings: Settings) -> "tuple[LoadedModel, ModelName | Non
     path = Path(model)
     if model not in zoo.entries() and path.exists():
         return load(path, settings), None
-    path, name = _fetched(model, settings)
+    path, name = fetched(model, settings)
     return load(path, settings), name
 
 
-def _fetched(model: str, settings: Settings) -> "tuple[Path, ModelName]":
+def fetched(model: str, settings: Settings) -> "tuple[Path, ModelName]":
+    """Where a model lies, fetched if it has to be, and its name. Raises UnknownModel or FetchError."""
     from app.services.model_sources import resolve  # noqa: PLC0415
     from app.services.runs import ModelName  # noqa: PLC0415
     from app.terminal import ProgressLine  # noqa: PLC0415

@@ -53,6 +53,13 @@ def unexpected(request: Request, error: Exception) -> Response:
     return error_page(request, status, detail) if wants_page(request) else problem("internal", status, detail)
 
 
+def described(request: Request, error: Exception) -> dict[str, object]:
+    """The problem document of an error, for an answer that has begun already."""
+    answer = _atlas_error(request, error) if isinstance(error, AtlasError) else unexpected(request, error)
+    document: dict[str, object] = json.loads(bytes(answer.body))
+    return document
+
+
 def install(app: FastAPI) -> None:
     """Makes every error of `app` a problem document."""
     app.add_exception_handler(AtlasError, _atlas_error)

@@ -46,13 +46,13 @@ class Embeddings(nn.Module):
                 return x
 
 
-def waves(places: Tensor, width: int, *, interleaved: bool) -> Tensor:
-    """Sinusoidal positions [B, T, D]: sin and cos of p / 10000^(2i/D) (Vaswani et al. 2017, section 3.5).
+def waves(places: Tensor, width: int, *, interleaved: bool, base: float = 10000.0) -> Tensor:
+    """Sinusoidal positions [B, T, D]: sin and cos of p / base^(2i/D) (Vaswani et al. 2017, section 3.5).
 
     Sine and cosine alternate, or all sines come first. Computed in fp64.
     """
     pair = torch.arange(0, width, 2, dtype=torch.float64, device=places.device)  # [D/2]
-    angle = places[..., None].double() / 10000.0 ** (pair / width)  # [B, T, D/2]
+    angle = places[..., None].double() / base ** (pair / width)  # [B, T, D/2]
     if interleaved:
         return torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(-2)[..., :width]  # [B, T, D]
     return torch.cat((angle.sin(), angle.cos()), dim=-1)[..., :width]  # [B, T, D]

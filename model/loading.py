@@ -6,6 +6,7 @@ from pathlib import Path
 
 import torch
 
+from model.blueprint import blueprint
 from model.checkpoints.reader import open_checkpoint
 from model.config import NoPosition, TransformerConfig
 from model.devices import choose_dtype
@@ -73,8 +74,7 @@ def load_model(
     CheckpointError or ConfigError where the checkpoint is damaged or holds what is not implemented.
     """
     checkpoint, encoder = open_checkpoint(path)
-    with torch.device("meta"):
-        transformer = Transformer(checkpoint.config)
+    transformer = blueprint(checkpoint.config)
     shapes = {name: tuple(parameter.shape) for name, parameter in transformer.state_dict().items()}
     tied = checkpoint.config.head is not None and checkpoint.config.head.tied
     counted = [shape for name, shape in shapes.items() if not (tied and name == "head.projection.weight")]

@@ -19,6 +19,7 @@ WITHOUT_TORCH = (
     "model.config",
     "model.interventions",
     "model.zoo",
+    "model.labs.catalogue",
     "app.settings",
     "app.cli",
     "app.main",
@@ -63,8 +64,9 @@ def _imports(script: Path) -> list[Path]:
     return targets
 
 
-# Pages use controls and figures, controls use figures, all use what is shared; nothing looks up.
-ROOMS = {"pages": {"pages", "ui", "figures", "shared"}, "ui": {"ui", "figures", "shared"}}
+# Pages use labs, controls and figures; labs use controls, both use figures; all use what is shared.
+ROOMS = {"pages": {"pages", "learn", "ui", "figures", "shared"}, "ui": {"ui", "figures", "shared"}}
+ROOMS |= {"learn": {"learn", "ui", "figures", "shared"}}
 ROOMS |= {"figures": {"figures", "shared"}, "shared": {"shared"}}
 
 

@@ -10,6 +10,7 @@ import torch
 from app.schemas import CompareRequest, Tile, TraceRequest
 from app.services import readouts, views
 from app.services.comparison import compare
+from app.services.labs import Labs
 from app.services.limits import Slots
 from app.services.opened import Opened
 from app.services.pair import pair
@@ -53,6 +54,7 @@ class Engine:
         self._find = find
         self._store = store
         self._slots = Slots(running=1, waiting=RUNS_WAITING)
+        self.labs = Labs(lambda model_id: find(model_id)[0], device)
 
     def open_trace(self, request: TraceRequest) -> Opened:
         """The trace of a request, stored or run now. Raises NotReady, Busy and what `prepare` raises."""

@@ -93,19 +93,34 @@ def open_checkpoint(path: Path) -> tuple[Checkpoint, TextEncoder | None]:
     )
 
 
+def read_stated(stated: Mapping[str, object], weights: Callable[[], Source]) -> Checkpoint:
+    """What a configuration describes. Raises ConfigError, naming what it refuses.
+
+    Some families ask the names of the tensors of `weights`, which are fetched once the family is known.
+    """
+    attributes = Attributes(stated, "config.json")
+    return _finished(attributes, _read_family(stated, attributes, weights))
+
+
 def _open_folder(folder: Path) -> Checkpoint:
     stated = _read_config(folder / "config.json")
-    attributes = Attributes(stated, "config.json")
-    checkpoint = _read_folder(folder, stated, attributes)
+    if "model_type" not in stated and (folder / "model.bin").is_file():
+        attributes = Attributes(stated, "config.json")
+        converted = whisper_ct2.read(attributes, CTranslate2(folder / "model.bin"), special_ids(folder))
+        return _finished(attributes, converted)
+    return read_stated(stated, lambda: _weights(folder))
+
+
+def _finished(attributes: Attributes, checkpoint: Checkpoint) -> Checkpoint:
     attributes.no_effect(*_NO_EFFECT)
     attributes.expect(pruned_heads={})
     attributes.finish()
     return checkpoint
 
 
-def _read_folder(folder: Path, stated: Mapping[str, object], attributes: Attributes) -> Checkpoint:
-    if "model_type" not in stated and (folder / "model.bin").is_file():
-        return whisper_ct2.read(attributes, CTranslate2(folder / "model.bin"), special_ids(folder))
+def _read_family(
+    stated: Mapping[str, object], attributes: Attributes, weights: Callable[[], Source]
+) -> Checkpoint:
     family = stated.get("model_type")
     names = stated.get("architectures")
     architectures = [str(name) for name in names] if isinstance(names, list) else []
@@ -113,7 +128,7 @@ def _read_folder(folder: Path, stated: Mapping[str, object], attributes: Attribu
         raise ConfigError(
             f"config.json says model_type {family!r}, which is not implemented: {', '.join(FAMILIES)} are."
         )
-    return FAMILIES[family](attributes, _weights(folder), architectures)
+    return FAMILIES[family](attributes, weights(), architectures)
 
 
 def _weights(folder: Path) -> Source:

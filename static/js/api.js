@@ -16,15 +16,17 @@ export class Problem extends Error {
   }
 }
 
+/** @param {any} body a problem document @returns {Problem} */
+export const problemOf = (body) => new Problem(String(body.type ?? '').replace('urn:attention-atlas:', ''), body.detail, body);
+
 /**
  * @param {Response} response
  * @returns {Promise<Problem>}
  */
-async function problemOf(response) {
+async function problemIn(response) {
   try {
     const body = await response.json();
-    const slug = String(body.type ?? '').replace('urn:attention-atlas:', '');
-    if (body.detail) return new Problem(slug, body.detail, body);
+    if (body.detail) return problemOf(body);
   } catch { /* not JSON: the status line has to do */ }
   return new Problem('http', `The server answered ${response.status} ${response.statusText} without saying why; try again.`);
 }
@@ -43,7 +45,7 @@ async function request(url, init) {
     if (error instanceof DOMException && error.name === 'AbortError') throw error;
     throw new Problem('unreachable', 'The server did not answer: it may have been stopped. Start it again, then press Retry.');
   }
-  if (!response.ok) throw await problemOf(response);
+  if (!response.ok) throw await problemIn(response);
   return response;
 }
 
@@ -53,7 +55,7 @@ async function request(url, init) {
  * @param {Promise<T>} body
  * @returns {Promise<T>}
  */
-async function received(body) {
+export async function received(body) {
   try {
     return await body;
   } catch (error) {
@@ -66,9 +68,10 @@ async function received(body) {
  * @param {string} url
  * @param {unknown} body
  * @param {AbortSignal} [signal]
+ * @param {Record<string, string>} [headers]
  */
-const post = (url, body, signal) => request(url, {
-  method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body), signal,
+export const post = (url, body, signal, headers = {}) => request(url, {
+  method: 'POST', headers: { 'Content-Type': 'application/json', ...headers }, body: JSON.stringify(body), signal,
 });
 
 /** @returns {Promise<import('./types.js').ModelList>} */

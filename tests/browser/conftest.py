@@ -14,6 +14,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Playwright, Route, sync_playwright
 
 from tests.browser.atlas import Atlas
+from tests.browser.learn import Learn
 from tests.browser.paired import ROW_OF, write_paired
 
 ROOT = Path(__file__).parents[2]
@@ -128,14 +129,14 @@ def opened(browser: Browser, desktop: BrowserContext) -> Iterator[Opener]:
         strangers.append(route.request.url)
         route.abort()
 
-    def open_page(server: str, **options: Any) -> Atlas:
+    def open_page(server: str, kind: type[Atlas] = Atlas, **options: Any) -> Atlas:
         context = desktop
         if options:
             context = browser.new_context(**options)
             contexts.append(context)
         page = context.new_page()
         page.route(lambda url: not url.startswith(server), refuse)
-        pages.append(Atlas(page, server))
+        pages.append(kind(page, server))
         return pages[-1]
 
     yield open_page
@@ -146,6 +147,12 @@ def opened(browser: Browser, desktop: BrowserContext) -> Iterator[Opener]:
         context.close()
     assert strangers == []
     assert complaints == []
+
+
+@pytest.fixture
+def learn(opened: Opener, server: str) -> Learn:
+    """A Learn page that has not been opened yet, on a desktop: `learn.visit("scaling")`."""
+    return opened(server, kind=Learn)
 
 
 @pytest.fixture

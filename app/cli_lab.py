@@ -1,0 +1,119 @@
+"""`attention-atlas lab NAME`: the experiments of the Learn pages, with their parameters as options."""
+
+import inspect
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from pydantic import ValidationError
+
+from app.settings import Settings, load_settings
+from model.errors import InputError
+from model.labs.catalogue import LABS, Lab
+
+group = typer.Typer(help="Run an experiment about one claim, as the Learn pages do.", no_args_is_help=True)
+
+
+@group.callback()
+def labs() -> None:
+    """Run an experiment about one claim, as the Learn pages do."""
+
+
+def _command(lab: Lab) -> Callable[..., None]:
+    """A function whose options are the lab's parameters: typer reads them from its signature."""
+    schemas: dict[str, dict[str, Any]] = lab.parameters.model_json_schema()["properties"]
+
+    def run(*, as_json: bool, **given: str | None) -> None:
+        values = {name: _value(text, schemas[name]) for name, text in given.items() if text is not None}
+        _print(lab, values, as_json=as_json)
+
+    printed = Annotated[bool, typer.Option("--json", help="Print what the API answers.")]
+    options = {name: Annotated[str | None, _option(name, schema)] for name, schema in schemas.items()}
+    run.__annotations__ = {**options, "as_json": printed}
+    run.__signature__ = inspect.Signature([  # type: ignore[attr-defined]
+        *(_keyword(name, option, None) for name, option in options.items()),
+        _keyword("as_json", printed, False),  # noqa: FBT003 -- a default, not an argument
+    ])  # fmt: skip
+    return run
+
+
+def _keyword(name: str, annotation: object, default: object) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _option(name: str, schema: dict[str, Any]) -> Any:
+    default = schema.get("default")
+    shown = ",".join(map(str, default)) if isinstance(default, list) else default
+    about = schema.get("description", "") + ("" if default is None else f" [default: {shown}]")
+    return typer.Option(f"--{name.replace('_', '-')}", help=about, metavar=_metavar(schema))
+
+
+def _metavar(schema: dict[str, Any]) -> str:
+    if "enum" in schema:
+        return "|".join(map(str, schema["enum"]))
+    return str(schema.get("type", "value")).upper()
+
+
+def _value(text: str, schema: dict[str, Any]) -> object:
+    """Text as the JSON value that a schema asks for, a list written with commas; else it stays a text."""
+    if schema.get("type") == "string":
+        return text
+    many = schema.get("type") == "array"
+    try:
+        return json.loads(f"[{text}]" if many else text)
+    except ValueError:
+        return text.split(",") if many else text
+
+
+def _print(lab: Lab, given: dict[str, object], *, as_json: bool) -> None:
+    try:
+        parameters = lab.parameters.model_validate(given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = (
+            "".join(f"--{str(part).replace('_', '-')} " for part in first["loc"][:1])
+            or "The lab's parameters "
+        )
+        message = str(first["msg"])
+        raise InputError(f"{where}cannot be used: {message[:1].lower()}{message[1:]}.") from error
+    # Imported here because it brings torch in, which `--help` need not wait for.
+    from app.services.labs import Labs  # noqa: PLC0415
+    from model.devices import choose_device  # noqa: PLC0415
+
+    settings = load_settings()
+    labs = Labs(lambda model_id: _load(model_id, settings), choose_device(settings.device))
+    found = labs.run(lab, parameters)
+    typer.echo(json.dumps(found, ensure_ascii=False, allow_nan=False) if as_json else _in_words(found))
+
+
+def _load(model_id: str, settings: Settings) -> Any:
+    from app.cli_trace import fetched  # noqa: PLC0415
+    from app.services.start import load  # noqa: PLC0415
+
+    path = Path(model_id)
+    return load(path if path.exists() else fetched(model_id, settings)[0], settings)
+
+
+def _in_words(found: dict[str, Any]) -> str:
+    """Checks and facts, line by line."""
+    checks = [
+        f"{'holds' if check['holds'] else 'FAILS':>6}  {check['name']}: measured {_short(check['measured'])} "
+        f"{check['relation']} {_short(check['expected'])} ({check['origin']}, ± {_short(check['tolerance'])})"
+        for check in found["checks"]
+    ]
+    facts = [
+        f"{name}: {_short(value)}"
+        for name, value in found["facts"].items()
+        if not isinstance(value, dict | list)
+    ]
+    return "\n".join([*checks, *facts, *found["notes"], "--json prints the series too."])
+
+
+def _short(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+for _lab in LABS.values():
+    group.command(_lab.name, help=_lab.question)(_command(_lab))

@@ -1,0 +1,34 @@
+"""The Learn pages: a tour in this order, each page a template of its own."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class LearnPage:
+    """One page of the tour: its place, its title, the question it answers, the claims to try on it."""
+
+    slug: str
+    title: str
+    question: str
+    claims: tuple[str, ...]
+
+
+TOUR = (
+    LearnPage(
+        "attention", "One row of attention", "What do queries, keys and values do?", ("C3", "C4", "C18")
+    ),
+    LearnPage("scaling", "Scaling", "Why divide by √d_k?", ("C5",)),
+    LearnPage("heads", "Many heads", "Why several heads, and what does each do?", ("C7", "C8")),
+    LearnPage("positions", "Positions", "What would break without positions?", ("C9", "C10", "C11", "C12")),
+    LearnPage("context", "Context", "How does one word come to mean two things?", ("C6",)),
+    LearnPage("block", "The block", "Why residuals, why norms?", ("C13", "C14", "C16")),
+    LearnPage("feed-forward", "Feed-forward", "What does the other half of a block do?", ("C15",)),
+    LearnPage(
+        "recurrence", "Recurrence against attention", "What did attention replace?", ("C1", "C2", "C20")
+    ),
+    LearnPage(
+        "families", "Families", "Which Transformers are there, and what do they cost?", ("C17", "C20", "C21")
+    ),
+)
+
+PAGES = {page.slug: page for page in TOUR}

@@ -1,0 +1,105 @@
+"""Times of nets on this device: repeated, in turns, so that what disturbs one disturbs all."""
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby, pairwise
+
+import torch
+from torch import Tensor, nn
+
+from model.labs.bench import Bench
+from model.labs.nets import NETS, Net, build, inputs
+from model.labs.parameters.recurrence import RecurrenceTime
+from model.labs.result import Line
+
+
+@dataclass
+class Times:
+    """Milliseconds of each net at each length, one a round."""
+
+    device: str
+    taken: dict[tuple[Net, int], list[float]] = field(default_factory=dict)
+
+    def quantiles(self, net: Net, length: int) -> list[float]:
+        """Lower quartile, median, upper quartile, in milliseconds."""
+        wanted = torch.tensor([0.25, 0.5, 0.75], dtype=torch.float64)
+        return torch.tensor(self.taken[net, length], dtype=torch.float64).quantile(wanted).tolist()
+
+    def median(self, net: Net, length: int) -> float:
+        """The median in milliseconds."""
+        return self.quantiles(net, length)[1]
+
+    def line(self, net: Net, lengths: Sequence[int]) -> Line:
+        """Medians against length, between their quartiles."""
+        low, middle, high = zip(*(self.quantiles(net, length) for length in lengths), strict=True)
+        return Line(net, lengths, middle, low=low, high=high)
+
+    def compared(self, net: Net, other: Net, lengths: Sequence[int]) -> list[int]:
+        """-1 at each length where `net` is clearly faster than `other`, 1 where slower, else 0."""
+        return [_clearly(self.quantiles(net, length), self.quantiles(other, length)) for length in lengths]
+
+    def crossings(self, net: Net, other: Net, lengths: Sequence[int]) -> list[float]:
+        """Where both change places: on a line, on log axes, between lengths where each is clearly ahead."""
+        verdicts = self.compared(net, other, lengths)
+        decided = [length for length, verdict in zip(lengths, verdicts, strict=True) if verdict]
+        found = []
+        for before, after in pairwise(decided):
+            first, second = (math.log(self.median(net, n) / self.median(other, n)) for n in (before, after))
+            if (first < 0) != (second < 0):
+                found.append(before * (after / before) ** (first / (first - second)))
+        return found
+
+
+def _clearly(ours: list[float], theirs: list[float]) -> int:
+    if ours[2] < theirs[0]:
+        return -1
+    return 1 if theirs[2] < ours[0] else 0
+
+
+def spans(lengths: Sequence[int], chosen: Sequence[bool]) -> str:
+    """The chosen lengths in words: "1 to 4, 64", runs of neighbours joined; "none" where none is chosen."""
+    marked = zip(lengths, chosen, strict=True)
+    runs = [[n for n, _ in run] for taken, run in groupby(marked, key=lambda pair: pair[1]) if taken]
+    return ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs) or "none"
+
+
+def time_all(parameters: RecurrenceTime, lengths: Sequence[int], bench: Bench) -> Iterator[tuple[int, Times]]:
+    """Rounds of timings: how many are done, and all times so far. A first round, not counted, warms up."""
+    nets = {net: build(net, parameters.width, parameters.seed, fused=True).float() for net in NETS}
+    nets = {net: module.to(bench.device) for net, module in nets.items()}
+    x = inputs(1, lengths[-1], parameters.width, parameters.seed).float().to(bench.device)
+    times = Times(_device_in_words(bench.device))
+    for done in range(parameters.rounds + 1):
+        for length in lengths:
+            for net, module in nets.items():
+                taken = _milliseconds(module, x[:, :length], bench.device, backward=parameters.backward)
+                if done:
+                    times.taken.setdefault((net, length), []).append(taken)
+            bench.report(max(0, done - 1) / parameters.rounds, f"round {done or 1}, length {length}", None)
+        if done:
+            yield done, times
+
+
+def _milliseconds(net: nn.Module, x: Tensor, device: str, *, backward: bool) -> float:
+    with torch.set_grad_enabled(backward):
+        begun = _now(device)
+        out = net(x)
+        if backward:
+            torch.autograd.grad(out.sum(), list(net.parameters()))
+        return (_now(device) - begun) * 1000
+
+
+def _now(device: str) -> float:
+    if device.startswith("cuda"):
+        torch.cuda.synchronize()
+    elif device == "mps":
+        torch.mps.synchronize()
+    return time.perf_counter()
+
+
+def _device_in_words(device: str) -> str:
+    if device.startswith("cuda"):
+        return torch.cuda.get_device_name(device)
+    return f"{device}, {torch.get_num_threads()} threads" if device == "cpu" else device

@@ -1,0 +1,198 @@
+"""One word in two sentences: where its heads look, and how its vector parts from itself, layer by layer."""
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from model.config import NoPosition
+from model.errors import InputError
+from model.labs.bench import Bench
+from model.labs.parameters.context import Context
+from model.labs.result import Axis, Chart, Check, Heatmap, Line, Result, Series
+from model.labs.word_links import same_distance
+from model.labs.word_use import Use, similarity, use
+from model.loading import LoadedModel
+from model.rules import Causal
+
+MAX_SENSES = 8
+STRONGEST = 6
+LEGEND = 36
+
+Row = dict[str, object]
+OFF: tuple[dict[str, object], ...] = ({"kind": "set_position", "mode": "off"},)
+
+
+def run(parameters: Context, bench: Bench) -> Result:
+    """Holds a word against itself. Raises what `read_short` raises, InputError for a text without it."""
+    loaded = bench.model(parameters.model)
+    if parameters.layer >= loaded.config.stack.layers:
+        last = loaded.config.stack.layers - 1
+        raise InputError(f"{parameters.model} has no layer {parameters.layer}: choose one from 0 to {last}.")
+    senses = [line.strip() for line in parameters.senses.splitlines() if line.strip()]
+    if len(senses) > MAX_SENSES:
+        raise InputError(
+            f"There are {len(senses)} example sentences: give {MAX_SENSES} at most, each on its own line."
+        )
+    named = {"The first text": parameters.first, "The second text": parameters.second}
+    named |= {f"Example {place}": text for place, text in enumerate(senses, start=1)}
+    with torch.inference_mode():
+        uses: list[Use] = []
+        for where, text in named.items():
+            bench.report(len(uses) / (len(named) + 2), f"reading {len(named)} texts", None)
+            uses.append(use(loaded, parameters, text, where))
+        first, second, *examples = uses
+        looks = [_looks(one, name, parameters.layer) for one, name in ((first, "first"), (second, "second"))]
+        nearest = [
+            _nearest(one, examples, name) for one, name in ((first, "first"), (second, "second")) if examples
+        ]
+        series: list[Series] = [_similarity(first, second), *looks, *nearest]
+        facts = _facts(parameters, first, second, examples)
+        checks = _checks(loaded, parameters, first, second)
+    return Result(series, checks, facts, _notes(loaded, first, second))
+
+
+def _others(a: Use, b: Use) -> Tensor:
+    """Mean cosine between the word in one text and the other text's other words: a baseline, [L + 1]."""
+    parts = [
+        F.cosine_similarity(
+            one.vector[:, None], other.vectors[:, [p for p in other.ordinary if p != other.place]], dim=2
+        )
+        for one, other in ((a, b), (b, a))
+    ]  # [L + 1, W - 1]
+    return torch.cat(parts, dim=1).mean(dim=1)
+
+
+def _similarity(first: Use, second: Use) -> Chart:
+    same, others = similarity(first, second), _others(first, second)
+    layers = list(range(len(same)))
+    word = first.words[first.place].label
+    lines = [
+        Line(f"“{word}” in both texts", layers, same),
+        Line(f"“{word}” and the other text's other words", layers, others),
+    ]
+    return Chart(
+        "similarity", f"Likeness of “{word}” to itself", Axis("layers passed"), Axis("cosine"), lines
+    )
+
+
+def _looks(one: Use, name: str, layer: int) -> Heatmap:
+    heads_here = one.ran.loaded.config.stack.attention.heads
+    weights = one.weights[layer * heads_here :][:heads_here, one.place]  # [H, W]
+    words = [f"{place} {word.label}" for place, word in enumerate(one.words)]
+    heads = list(range(len(weights)))
+    title = f"Where layer {layer} looks from “{one.words[one.place].label}”, {name} text"
+    return Heatmap(f"looks-{name}", title, Axis("word"), Axis("head"), words, heads, weights, "weight")
+
+
+def _nearest(one: Use, examples: Sequence[Use], name: str) -> Chart:
+    layers = list(range(len(one.vectors)))
+    lines = [
+        Line(f"{number}. {_short(example.text)}", layers, similarity(one, example))
+        for number, example in enumerate(examples, start=1)
+    ]
+    title = f"Likeness to the word in each example, {name} text"
+    return Chart(f"senses-{name}", title, Axis("layers passed"), Axis("cosine"), lines)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LEGEND else f"{text[:LEGEND].rstrip()}…"
+
+
+def _facts(parameters: Context, first: Use, second: Use, examples: Sequence[Use]) -> Row:
+    same, others = similarity(first, second), _others(first, second)
+    least = int(same.argmin())
+    return {
+        "word": first.words[first.place].label,
+        "model": parameters.model,
+        "layer": parameters.layer,
+        "start": same[0].item(),
+        "end": same[-1].item(),
+        "others_end": others[-1].item(),
+        "layers": len(same) - 1,
+        "least": {"value": same[least].item(), "layer": least},
+        "senses": _senses(first, second, examples),
+        "first": _side(first, examples),
+        "second": _side(second, examples),
+    }
+
+
+def _side(one: Use, examples: Sequence[Use]) -> Row:
+    strongest = _strongest(one)
+    return {
+        "text": one.text,
+        "stack": next(iter(one.ran.trace.sites)).rpartition(".")[0],
+        "query": one.words[one.place].tokens[0],
+        "nearest": _closest(one, examples) if examples else None,
+        "looks": strongest,
+        "strongest": strongest[0] if strongest else None,
+    }
+
+
+def _senses(first: Use, second: Use, examples: Sequence[Use]) -> list[Row]:
+    return [
+        {
+            "example": one.text,
+            "first text": similarity(first, one)[-1].item(),
+            "second text": similarity(second, one)[-1].item(),
+        }
+        for one in examples
+    ]
+
+
+def _closest(one: Use, examples: Sequence[Use]) -> Row:
+    """The example whose word is most alike at the end, and from which layer on that stays so."""
+    likeness = torch.stack([similarity(one, example) for example in examples])  # [senses, L + 1]
+    best = likeness.argmax(dim=0).tolist()
+    since = next(layer for layer in range(len(best)) if len(set(best[layer:])) == 1)
+    return {"text": examples[best[-1]].text, "cosine": likeness[best[-1], -1].item(), "since": since}
+
+
+def _strongest(one: Use) -> list[Row]:
+    """The words that some head looks at more than at others as far away, by how much more; each word once.
+
+    The first word is left out: many heads put there what they have no use for.
+    """
+    heads = one.ran.loaded.config.stack.attention.heads
+    rows: list[tuple[float, Row]] = []
+    for place in one.ordinary[1:]:
+        elsewhere = same_distance(one.weights, one.words, one.place, place)
+        if place == one.place or elsewhere is None:
+            continue
+        weights = one.weights[:, one.place, place]  # [L · H]
+        best = int((weights - elsewhere).argmax())
+        row: Row = {
+            "word": one.words[place].label,
+            "head": f"L{best // heads}H{best % heads}",
+            "weight": weights[best].item(),
+            "at this distance elsewhere": elsewhere[best].item(),
+        }
+        rows.append((float((weights - elsewhere)[best]), row))
+    return [row for _, row in sorted(rows, key=lambda row: -row[0])[:STRONGEST]]
+
+
+def _checks(loaded: LoadedModel, parameters: Context, first: Use, second: Use) -> list[Check]:
+    """Before any layer, with positions off, the same token is the same vector whatever stands around it."""
+    if first.ids != second.ids or isinstance(loaded.config.stack.position, NoPosition):
+        return []
+    bare = [use(loaded, parameters, one.text, "The text", OFF) for one in (first, second)]
+    measured = similarity(*bare)[0].item()
+    return [Check("cosine before the first layer, positions off", 1.0, measured, 1e-5, about="similarity")]
+
+
+def _notes(loaded: LoadedModel, first: Use, second: Use) -> list[str]:
+    notes = []
+    if first.ids != second.ids:
+        notes.append(
+            "The word is not the same tokens in both texts (a capital, or the space before it): its vectors"
+            " differ from the start."
+        )
+    for one, name in ((first, "first"), (second, "second")):
+        after = len(one.words) - 1 - one.place
+        if isinstance(loaded.config.stack.mask, Causal) and after:
+            notes.append(
+                f"In the {name} text this model's causal mask hides what stands after the word: {after} words"
+                " or signs."
+            )
+    return notes

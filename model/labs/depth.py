@@ -1,0 +1,240 @@
+"""Random blocks, one on the other: how far activations and gradients get through.
+
+After He et al. 2016 and Xiong et al. 2020. The stack is made of the same `Block` as every model here, with
+ReLU and without biases.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import torch
+from torch import Tensor
+from torch.func import functional_call
+
+from model.attention import SiteRun
+from model.config import AttentionConfig, FeedForwardConfig, LayerNorm, NoPosition, Norm, RMSNorm, StackConfig
+from model.errors import InputError
+from model.labs.bench import Bench
+from model.labs.depth_theory import (
+    EXPANSION,
+    deviation,
+    expected_gradient,
+    expected_scale,
+    scatter,
+    shapes,
+)
+from model.labs.parameters.block import Depth
+from model.labs.result import Axis, Chart, Check, Line, Result
+from model.labs.vectors import sameness
+from model.rules import Bidirectional, ScoreRule
+from model.stack import Block, BlockRun
+
+TOKENS, HEAD_WIDTH, EPS = 16, 8, 1e-5
+NORMS: dict[str, Norm] = {"layer": LayerNorm(EPS), "rms": RMSNorm(EPS)}
+NORM_NAMES = {"none": "no norm", "layer": "LayerNorm", "rms": "RMSNorm"}
+# Blocks times squared width that one request may draw, a few seconds on two cores.
+MOST = 128 * 128**2
+# Standard deviations that a check allows: theory takes layers for independent, which they are but nearly.
+ALLOWED = 5
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One line: what it is called, and the stack it stands for."""
+
+    name: str
+    settings: Depth
+
+
+@dataclass(frozen=True)
+class Signal:
+    """What one stack did, at the input of every block and after the last: [L + 1] numbers each.
+
+    `scale` is the root mean square of the stream, `gradient` the norm of d output / d stream against that at
+    the output, `sameness` the mean cosine between tokens.
+    """
+
+    scale: list[float]
+    gradient: list[float]
+    sameness: list[float]
+
+    @property
+    def finite(self) -> bool:
+        """Whether nothing left the range of its numbers."""
+        return all(map(math.isfinite, (*self.scale, *self.gradient, *self.sameness)))
+
+
+Signals = dict[str, list[Signal]]
+
+
+def run(parameters: Depth, bench: Bench) -> Result:
+    """Every variant on the same random weights, `repeats` times. Raises InputError where that is too much."""
+    if parameters.depth * parameters.width**2 * parameters.repeats > MOST:
+        raise InputError(
+            f"{parameters.repeats} stacks of {parameters.depth} blocks of width {parameters.width} would "
+            "take too long: lower one of the three."
+        )
+    variants = _variants(parameters)
+    signals: Signals = {variant.name: [] for variant in variants}
+    total = parameters.repeats * len(variants)
+    for repeat in range(parameters.repeats):
+        weights = list(_weights(parameters, repeat))
+        for number, variant in enumerate(variants):
+            bench.report((repeat * len(variants) + number) / total, variant.name, None)
+            signals[variant.name].append(_signal(variant.settings, weights))
+    checks = [check for variant in variants for check in _checks(variant, signals[variant.name])]
+    return Result(_charts(variants, signals), checks, _facts(variants, signals), _notes(signals))
+
+
+def _variants(chosen: Depth) -> list[Variant]:
+    def changed(name: str, **changes: object) -> Variant:
+        return Variant(name, chosen.model_copy(update=changes))
+
+    match chosen.compare:
+        case "residuals":
+            lines = [changed("with residuals", residual=True), changed("without residuals", residual=False)]
+            bare = changed("without residuals or norms", residual=False, norm="none")
+            return lines if chosen.norm == "none" else [*lines, bare]
+        case "norms":
+            return [changed(name, norm=norm) for norm, name in NORM_NAMES.items()]
+        case "placement":
+            return [changed(f"{place}-norm", placement=place) for place in ("pre", "post")]
+
+
+def _weights(parameters: Depth, repeat: int) -> Iterator[dict[str, Tensor]]:
+    """First where signal and gradient start, "input" and "output" [T, D]; then each block's weights."""
+    generator = torch.Generator().manual_seed((parameters.seed + repeat) % 2**32)
+
+    def drawn(shape: tuple[int, int], spread: float) -> Tensor:
+        return spread * torch.randn(shape, generator=generator, dtype=torch.float64)
+
+    yield {name: drawn((TOKENS, parameters.width), 1.0) for name in ("input", "output")}
+    for _ in range(parameters.depth):
+        yield {name: drawn(shape, deviation(parameters, name)) for name, shape in shapes(parameters).items()}
+
+
+@torch.enable_grad()
+def _signal(settings: Depth, weights: list[dict[str, Tensor]]) -> Signal:
+    ends, *layers = weights
+    step, one = _step(settings), torch.ones(settings.width, dtype=torch.float64)
+    with torch.device("meta"):
+        block = Block(_config(settings))
+    norms = {name: one if name.endswith("gain") else 0 * one for name in block.state_dict() if "norm" in name}
+    streams = [ends["input"][None].clone().requires_grad_()]  # [1, T, D]
+    for layer in layers:
+        streams.append(functional_call(block, layer | norms, (streams[-1], step)))
+    gradients = torch.autograd.grad(streams[-1], streams, ends["output"][None])
+    start = ends["output"].norm()
+    return Signal(
+        [x.detach().square().mean().sqrt().item() for x in streams],
+        [(gradient.norm() / start).item() for gradient in gradients],
+        [sameness(x[0].detach()) for x in streams],
+    )
+
+
+def _config(settings: Depth) -> StackConfig:
+    width, heads = settings.width, settings.width // HEAD_WIDTH
+    return StackConfig(
+        "encoder",
+        layers=settings.depth,
+        width=width,
+        attention=AttentionConfig(heads, heads, HEAD_WIDTH, HEAD_WIDTH**-0.5, qkv_bias=False, out_bias=False),
+        feed_forward=FeedForwardConfig(EXPANSION * width, "relu", gated=False, bias=False),
+        norm=NORMS.get(settings.norm, NORMS["layer"]),
+        norm_placement=settings.placement,
+        final_norm=False,
+        position=NoPosition(TOKENS),
+        mask=Bidirectional(),
+    )
+
+
+def _step(settings: Depth) -> BlockRun:
+    left_out = set() if settings.parts == "both" else {"attention sublayer"}
+    if not settings.residual:
+        left_out |= {"attention residual", "ffn residual"}
+    if settings.norm == "none":
+        left_out |= {"attention norm", "ffn norm"}
+    heads = settings.width // HEAD_WIDTH
+    rule = ScoreRule((HEAD_WIDTH**-0.5,) * heads, (Bidirectional(),) * heads)
+    return BlockRun(SiteRun("encoder.self.0", rule), None, None, frozenset(left_out), None)
+
+
+def _charts(variants: Sequence[Variant], signals: Signals) -> list[Chart]:
+    gradients, scales, alike = [], [], []
+    for variant in variants:
+        runs, settings = signals[variant.name], variant.settings
+        gradients += _lines(variant.name, [one.gradient for one in runs], expected_gradient(settings))
+        scales += _lines(variant.name, [one.scale for one in runs], expected_scale(settings))
+        alike += _lines(variant.name, [one.sameness for one in runs], None)
+    layers = Axis("layer; the last point is the output")
+    reach = "How much gradient reaches each layer"
+    same = "How alike the tokens' vectors are; 1: no longer told apart"
+    cosine = Axis("cosine between tokens")
+    return [
+        Chart("gradient", reach, layers, Axis("‖gradient‖, 1 at the output", log=True), gradients),
+        Chart(
+            "activation", "Scale of the stream by depth", layers, Axis("root mean square", log=True), scales
+        ),
+        Chart("sameness", same, layers, cosine, alike),
+    ]
+
+
+def _lines(name: str, runs: list[list[float]], expected: list[float] | None) -> list[Line]:
+    by_place = list(zip(*runs, strict=True))
+    places, middle = list(range(len(by_place))), [median(values) for values in by_place]
+    line = Line(name, places, middle)
+    if len(runs) > 1:
+        low, high = [min(values) for values in by_place], [max(values) for values in by_place]
+        line = Line(name, places, middle, low=low, high=high)
+    return [line] if expected is None else [line, Line(name, places, expected, "theory")]
+
+
+def _checks(variant: Variant, runs: list[Signal]) -> list[Check]:
+    """Powers of ten against theory: ln ‖x‖² is nearly normal, half its variance below ln of the mean."""
+    settings, name = variant.settings, variant.name
+    scale, gradient = expected_scale(settings), expected_gradient(settings)
+    checks = []
+    if scale is not None:
+        # A post-norm's output is set, not drawn.
+        set_ = settings.placement == "post" and settings.norm != "none"
+        end = median(one.scale[-1] for one in runs)
+        what = f"{name}: log₁₀ of the rms at the output"
+        checks.append(_decades(what, scale[-1], end, 0.0 if set_ else scatter(settings), "activation"))
+    if gradient is not None:
+        start = median(one.gradient[0] for one in runs)
+        what = f"{name}: log₁₀ of the gradient at the input"
+        checks.append(_decades(what, gradient[0], start, scatter(settings), "gradient"))
+    return checks
+
+
+def _decades(name: str, expected: float, measured: float, variance: float, about: str) -> Check:
+    middle = (math.log(expected) - variance / 4) / math.log(10)
+    tolerance = ALLOWED * math.sqrt(variance) / 2 / math.log(10) + 1e-2
+    return Check(name, middle, _log10(measured), tolerance, about=about)
+
+
+def _log10(value: float) -> float:
+    return math.log10(value) if value > 0 else -math.inf if value == 0 else math.nan
+
+
+def _facts(variants: Sequence[Variant], signals: Signals) -> dict[str, object]:
+    rows = [
+        {
+            "stack": variant.name,
+            "gradient at the input": median(one.gradient[0] for one in signals[variant.name]),
+            "rms at the output": median(one.scale[-1] for one in signals[variant.name]),
+            "likeness of tokens": median(one.sameness[-1] for one in signals[variant.name]),
+        }
+        for variant in variants
+    ]
+    return {"ends": rows, "blocks": variants[0].settings.depth}
+
+
+def _notes(signals: Signals) -> list[str]:
+    if all(one.finite for runs in signals.values() for one in runs):
+        return []
+    return [
+        "Where a line ends or a number is missing, activations or gradients grew out of the range of numbers."
+    ]

@@ -1,0 +1,61 @@
+"""One head of a model that a lab looks at."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from model.errors import InputError
+from model.labs.reading import Ran
+from model.loading import LoadedModel
+from model.trace import SiteTrace
+
+# What fp32 keeps of a sum of some hundred terms, and what 8 bits of mantissa do.
+TOLERANCE = {"float64": 1e-9, "float32": 1e-5}
+COARSE = 0.05
+
+
+@dataclass(frozen=True)
+class Where:
+    """A layer and a head of a model's one stack."""
+
+    layer: int
+    head: int
+
+    def check(self, loaded: LoadedModel, model_id: str) -> None:
+        """Raises InputError for a layer or head that the model does not have."""
+        stack = loaded.config.stack
+        counts = {"layer": (self.layer, stack.layers), "head": (self.head, stack.attention.heads)}
+        for name, (index, count) in counts.items():
+            if index >= count:
+                raise InputError(f"{model_id} has no {name} {index}: choose one from 0 to {count - 1}.")
+
+    def of(self, ran: Ran) -> SiteTrace:
+        """What the layer's attention left behind."""
+        return ran.trace.sites[ran.loaded.config.stack.self_sites[self.layer]]
+
+    @property
+    def heads(self) -> range:
+        """The head, as a range."""
+        return range(self.head, self.head + 1)
+
+
+def tolerance(loaded: LoadedModel) -> float:
+    """How far two ways to compute one output of the model may be apart, relative to its size."""
+    return TOLERANCE.get(loaded.dtype, COARSE)
+
+
+def spoken(label: str) -> str:
+    """A token as a sentence can hold it: without the spaces around it, a line break as a sign."""
+    return label.strip() or label.replace("\n", "⏎").replace(" ", "␣")
+
+
+def numbered(labels: list[str]) -> list[str]:
+    """Labels that are unique, as an axis needs them: "2 animal"."""
+    return [f"{place} {spoken(label)}" for place, label in enumerate(labels)]
+
+
+def relative(difference: Tensor, of: Tensor) -> Tensor:
+    """|difference| / |of| of each row [..., D]: [...]."""
+    sizes: Tensor = of.double().norm(dim=-1).clamp(min=1e-12)  # [...]
+    far: Tensor = difference.double().norm(dim=-1)  # [...]
+    return far / sizes  # [...]

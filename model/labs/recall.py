@@ -1,0 +1,196 @@
+"""Recall across a gap, trained here and now: a symbol, then noise, then the question which symbol it was.
+
+The task is the shortest form of the long-lag problems of Hochreiter and Schmidhuber 1997, section 5.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from model.errors import InputError
+from model.labs.bench import Bench
+from model.labs.nets import Net, build, open_gates
+from model.labs.parameters.recurrence import Recall
+from model.labs.result import Axis, Chart, Check, Line, Result
+
+RACING: tuple[Net, ...] = ("RNN", "LSTM", "GRU", "self-attention")
+NOISE = 8
+BATCH = 32
+ASKED = 512
+RATE = 0.01
+# Training steps × positions of all gaps: some twenty seconds on two cores.
+MOST = 40_000
+# A picture of the race so far is sent every so many training steps.
+PICTURE_STEPS = 10
+
+
+class Reader(nn.Module):
+    """Embedding, one layer, and a guess at the symbol from the layer's last output."""
+
+    def __init__(self, kind: Net, parameters: Recall) -> None:
+        super().__init__()
+        width = parameters.width
+        generator = torch.Generator().manual_seed(parameters.seed)
+        table = torch.randn(parameters.symbols + NOISE + 1, width, generator=generator)
+        self.table = nn.Parameter(table)
+        self.layer = build(kind, width, parameters.seed, fused=True).float()
+        open_gates(self.layer, parameters.keep_bias)
+        self.head = nn.Linear(width, parameters.symbols)
+        with torch.no_grad():
+            self.head.weight.uniform_(-(width**-0.5), width**-0.5, generator=generator)
+            self.head.bias.zero_()
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Scores [B, symbols] for sequences of ids [B, T]."""
+        scores: Tensor = self.head(self.layer(F.embedding(ids, self.table))[:, -1])  # [B, symbols]
+        return scores
+
+
+@dataclass
+class Race:
+    """What is known so far: the loss at each step of the gap in training, and the accuracy after each gap."""
+
+    parameters: Recall
+    gaps: list[int]
+    gap: int = 0
+    losses: dict[Net, list[float]] = field(default_factory=dict)
+    accuracy: dict[Net, list[float]] = field(default_factory=lambda: {net: [] for net in RACING})
+
+
+def run(parameters: Recall, bench: Bench) -> Result:
+    """Accuracy after the same training, against the gap. Raises InputError where it would take long."""
+    race = Race(parameters, gaps(parameters.longest_gap))
+    needed = parameters.steps * sum(gap + 2 for gap in race.gaps)
+    if needed > MOST:
+        raise InputError(
+            f"{parameters.steps} training steps at gaps up to {parameters.longest_gap} would take long: take "
+            f"fewer steps or a shorter gap, so that steps × positions of all gaps, now {needed}, is at most "
+            f"{MOST}."
+        )
+    for gap in race.gaps:
+        _train(race, gap, bench)
+    return result(race)
+
+
+def gaps(longest: int) -> list[int]:
+    """1, 4, 16 … below `longest`, and `longest`."""
+    return sorted({gap for gap in (1, 4, 16, 64) if gap < longest} | {longest})
+
+
+def questions(batch: int, gap: int, symbols: int, generator: torch.Generator) -> Tensor:
+    """Sequences of ids [B, gap + 2]: a symbol, noise, and the question mark, which has the last id."""
+    first = torch.randint(symbols, (batch, 1), generator=generator)
+    noise = torch.randint(symbols, symbols + NOISE, (batch, gap), generator=generator)
+    question = torch.full((batch, 1), symbols + NOISE)
+    return torch.cat([first, noise, question], dim=1)  # [B, gap + 2]
+
+
+def _train(race: Race, gap: int, bench: Bench) -> None:
+    """Trains all nets side by side on the same sequences, then asks each the same fresh ones."""
+    parameters = race.parameters
+    generator = torch.Generator().manual_seed(parameters.seed)
+    nets = {net: Reader(net, parameters) for net in RACING}
+    optimizers = {net: torch.optim.Adam(reader.parameters(), RATE) for net, reader in nets.items()}
+    race.gap, race.losses = gap, {net: [] for net in RACING}
+    for step in range(parameters.steps):
+        ids = questions(BATCH, gap, parameters.symbols, generator)
+        for net in RACING:
+            _tell(race, step, net, bench)
+            race.losses[net].append(_improve(nets[net], optimizers[net], ids))
+    asked = questions(ASKED, gap, parameters.symbols, generator)
+    for net, reader in nets.items():
+        with torch.no_grad():
+            right = reader(asked).argmax(dim=-1) == asked[:, 0]  # [B]
+        race.accuracy[net].append(right.double().mean().item())
+
+
+def _improve(reader: Reader, optimizer: torch.optim.Optimizer, ids: Tensor) -> float:
+    loss = F.cross_entropy(reader(ids), ids[:, 0])
+    optimizer.zero_grad()
+    loss.backward()  # type: ignore[no-untyped-call]
+    nn.utils.clip_grad_norm_(reader.parameters(), 1.0)
+    optimizer.step()
+    return loss.item()
+
+
+def _tell(race: Race, step: int, net: Net, bench: Bench) -> None:
+    """Reports before each step of each net, so that a reader who leaves stops the training there."""
+    positions = [gap + 2 for gap in race.gaps]
+    done = sum(positions[: race.gaps.index(race.gap)]) + positions[race.gaps.index(race.gap)] * (
+        (step + RACING.index(net) / len(RACING)) / race.parameters.steps
+    )
+    picture = step > 0 and step % PICTURE_STEPS == 0 and net == RACING[0]
+    words = f"gap {race.gap}, step {step + 1} of {race.parameters.steps}, {net}"
+    bench.report(done / sum(positions), words, result(race) if picture else None)
+
+
+def result(race: Race) -> Result:
+    """What a page can show of a race, over or not."""
+    done = race.gaps[: len(race.accuracy["RNN"])]
+    chance = 1 / race.parameters.symbols
+    accuracy = Chart(
+        "accuracy",
+        f"Share of {ASKED} fresh questions answered right after {race.parameters.steps} training steps",
+        Axis("gap, positions of noise", log=True),
+        Axis("accuracy"),
+        [
+            *(Line(net, done, race.accuracy[net]) for net in RACING),
+            Line("guessing", race.gaps, [chance] * len(race.gaps), "theory"),
+        ],
+    )
+    return Result([accuracy, _curves(race)], _checks(race, done), _facts(race, done), _notes(race))
+
+
+def _curves(race: Race) -> Chart:
+    steps = list(range(1, race.parameters.steps + 1))
+    drawn = steps[:: max(1, math.ceil(len(steps) / 250))]
+    guessing = [math.log(race.parameters.symbols)] * 2
+    lines = [
+        Line(net, within, [losses[step - 1] for step in within])
+        for net, losses in race.losses.items()
+        if (within := [step for step in drawn if step <= len(losses)])
+    ]
+    return Chart(
+        "loss",
+        f"Loss in training, at gap {race.gap}",
+        Axis("training step"),
+        Axis("cross-entropy, nats"),
+        [*lines, Line("guessing, ln of the symbols", [steps[0], steps[-1]], guessing, "theory")],
+    )
+
+
+def _checks(race: Race, done: Sequence[int]) -> list[Check]:
+    if len(done) < 2 or done != race.gaps:
+        return []
+    # Four standard errors of a share of the questions asked, at its widest.
+    tolerance = 4 * math.sqrt(0.25 / ASKED)
+    near, far = race.accuracy["self-attention"][0], race.accuracy["self-attention"][-1]
+    name = f"self-attention: as good at gap {done[-1]} as at {done[0]}"
+    return [Check(name, near, far, tolerance, ">=", about="accuracy")]
+
+
+def _facts(race: Race, done: list[int]) -> dict[str, object]:
+    keys = {"RNN": "rnn", "LSTM": "lstm", "GRU": "gru", "self-attention": "attention"}
+    facts: dict[str, object] = {
+        "chance": 1 / race.parameters.symbols,
+        "symbols": race.parameters.symbols,
+        "questions": ASKED,
+        "table": [
+            {"gap": gap, **{net: race.accuracy[net][i] for net in RACING}} for i, gap in enumerate(done)
+        ],
+    }
+    if done:
+        facts["gap"] = done[-1]
+        facts["last"] = {keys[net]: race.accuracy[net][-1] for net in RACING}
+    return facts
+
+
+def _notes(race: Race) -> list[str]:
+    notes = ["The symbols occur nowhere in the noise, so attention finds them without knowing positions."]
+    if race.parameters.steps > 250:
+        notes.append("The loss is drawn at evenly spaced steps, at most 250 of them.")
+    return notes

@@ -1,0 +1,124 @@
+"""Why scores are divided by √d_k (Vaswani et al. 2017, section 3.2.1, footnote 4).
+
+q·k of independent components from N(0, 1) has mean 0 and variance d_k. Its exact distribution is a normal one
+of random variance: given q it is N(0, |q|²), and |q|² is chi-squared with d_k degrees of freedom.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+
+from model.errors import InputError
+from model.labs.bench import Bench
+from model.labs.parameters.scaling import Scaling
+from model.labs.result import Axis, Chart, Check, Line, Result
+from model.labs.score_distribution import exact, gap, normal
+from model.labs.softmax_measures import factor_of
+
+MOST_PRODUCTS = 330_000_000
+CHUNK, SHOWN_EVERY = 4_000_000, 10
+BINS, POINTS = 60, 201
+# Five standard errors, and the gap of a sample's distribution that one in a hundred thousand exceeds.
+ERRORS, GAP = 5.0, 2.5
+
+
+def run(parameters: Scaling, bench: Bench) -> Result:
+    """Draws every pair that was asked for. Raises InputError where that would take longer than seconds."""
+    products = parameters.d_k * parameters.samples
+    if products > MOST_PRODUCTS:
+        raise InputError(
+            f"{parameters.samples} samples of width {parameters.d_k} take {products:.3g} products, and at "
+            f"most {MOST_PRODUCTS:.3g} are drawn: choose at most {MOST_PRODUCTS // parameters.d_k} samples."
+        )
+    generator = torch.Generator().manual_seed(parameters.seed)
+    scores = torch.empty(parameters.samples)  # [N]
+    pairs = max(1, CHUNK // parameters.d_k)
+    for number, start in enumerate(range(0, parameters.samples, pairs)):
+        part = scores[start : start + pairs]
+        q, k = (torch.randn(len(part), parameters.d_k, generator=generator) for _ in range(2))  # [n, K] each
+        torch.sum(q * k, dim=-1, out=part)  # [n]
+        drawn = start + len(part)
+        # A picture costs as much as some chunks, so that only every so many of them show one.
+        shown = number % SHOWN_EVERY == 0 and 10 <= drawn < parameters.samples
+        so_far = _result(scores[:drawn], parameters) if shown else None
+        bench.report(drawn / parameters.samples, f"{drawn} of {parameters.samples} pairs drawn", so_far)
+    return _result(scores, parameters)
+
+
+def _result(scores: Tensor, parameters: Scaling) -> Result:
+    factor = factor_of(parameters.rule, parameters.d_k, parameters.factor)
+    raw = scores.double()  # [N]
+    expected = parameters.d_k * factor**2
+    points = math.sqrt(parameters.d_k) * torch.linspace(-5, 5, POINTS, dtype=torch.float64)  # [X]
+    gap_exact, gap_normal = (gap(raw, points, below(points, parameters.d_k)) for below in (exact, normal))
+    return Result(
+        [_histogram(raw * factor, parameters.d_k, factor)],
+        _checks(raw, parameters.d_k, factor, gap_exact),
+        {
+            "factor": factor,
+            "samples": len(raw),
+            "d_k": parameters.d_k,
+            "variance": raw.var().item(),
+            "expected": float(parameters.d_k),
+            "scaled_variance": (raw * factor).var().item(),
+            "scaled_expected": expected,
+            "spread": (raw * factor).std().item(),
+            "expected_spread": math.sqrt(expected),
+            "largest": raw.abs().max().item() * factor,
+            "within_one": (raw.abs() < math.sqrt(parameters.d_k)).double().mean().item(),
+            "normal_within_one": math.erf(1 / math.sqrt(2)),
+            "gap_exact": gap_exact,
+            "gap_normal": gap_normal,
+        },
+        _notes(parameters.d_k, gap_normal, len(raw)),
+    )
+
+
+def _checks(raw: Tensor, d_k: int, factor: float, gap_exact: float) -> list[Check]:
+    """Mean, variance and shape, within the errors of a sample of this size: kurtosis is 3 + 6 / d_k."""
+    count = len(raw)
+    of_variance = ERRORS * d_k * math.sqrt((2 + 6 / d_k) / count)
+    scaled = (raw * factor).var().item()
+    return [
+        Check("variance of q·k", float(d_k), raw.var().item(), of_variance),
+        Check("variance after the rule", d_k * factor**2, scaled, of_variance * factor**2),
+        Check("mean of q·k", 0.0, raw.mean().item(), ERRORS * math.sqrt(d_k / count)),
+        Check("gap to the exact distribution", GAP / math.sqrt(count), gap_exact, relation="<="),
+    ]
+
+
+def _notes(d_k: int, gap_normal: float, count: int) -> list[str]:
+    notes = []
+    if d_k == 1:
+        notes.append(
+            "At d_k = 1 a score is one product of two normal numbers, which is not normal: it is peaked at 0 "
+            "and has long tails. Its variance is 1 all the same."
+        )
+    elif gap_normal > GAP / math.sqrt(count):
+        notes.append(
+            "So few products do not add up to a normal distribution yet; the exact one is drawn beside it."
+        )
+    if count < 1000:
+        notes.append(f"{count} samples: the variance is uncertain, and the tolerance of the checks wide.")
+    return notes
+
+
+def _histogram(scaled: Tensor, d_k: int, factor: float) -> Chart:
+    """Densities of the scores after the rule: every sample lies in a bin."""
+    reach = scaled.abs().max().item() * 1.0001
+    edges = torch.linspace(-reach, reach, BINS + 1, dtype=torch.float64)  # [E]
+    counts, _ = torch.histogram(scaled, bins=edges)
+    width = 2 * reach / BINS
+    middles = (edges[1:] + edges[:-1]) / 2  # [E - 1]
+    as_exact, as_normal = (
+        below(edges / factor, d_k).diff() / width for below in (exact, normal)
+    )  # [E - 1] each
+    return Chart(
+        "histogram", "Scores of random queries and keys", Axis("score after the rule"), Axis("density"),
+        [
+            Line("measured", middles, counts / len(scaled) / width),
+            Line(f"N(0, {d_k * factor**2:.4g})", middles, as_normal, "theory"),
+            Line("exact", middles, as_exact, "theory"),
+        ],
+    )  # fmt: skip

@@ -1,0 +1,46 @@
+"""How far a softmax has saturated, measured on rows of weights in fp64."""
+
+import math
+
+import torch
+from torch import Tensor
+
+
+def entropy(weights: Tensor) -> Tensor:
+    """Entropy in nats of each row of weights [..., S]: [...]; from 0 (one key) to ln S (all alike)."""
+    terms: Tensor = torch.special.xlogy(weights, weights)  # [..., S]
+    return -terms.sum(dim=-1)  # [...]
+
+
+def jacobian_norm(weights: Tensor) -> Tensor:
+    """Frobenius norm of ∂softmax/∂scores = diag(p) - p pᵀ for each row p of weights [..., S]: [...].
+
+    Near saturation 1 - p cancels, so 1 - p of the largest weight is the sum of the others: exact down to what
+    fp64 holds.
+    """
+    largest, place = weights.max(dim=-1, keepdim=True)  # [..., 1]
+    others = weights.scatter(-1, place, 0.0)  # [..., S]
+    left = others.sum(dim=-1)  # [...]
+    squares = others.square().sum(dim=-1)  # [...]
+    largest_squared = largest[..., 0].square()  # [...]
+    diagonal = largest_squared * left.square() + (others * (1 - others)).square().sum(dim=-1)  # [...]
+    beside = 2 * largest_squared * squares + squares.square() - others.pow(4).sum(dim=-1)  # [...]
+    return (diagonal + beside.clamp(min=0)).sqrt()  # [...]
+
+
+def factor_of(rule: str, d_k: int, own: float) -> float:
+    """The number that a rule multiplies scores by."""
+    return {"none": 1.0, "inv_sqrt": 1 / math.sqrt(d_k), "inv": 1 / d_k, "own": own}[rule]
+
+
+def mean_norm(d_k: int) -> float:
+    """The mean length of a vector of d_k components from N(0, 1), the mean of a chi distribution."""
+    return math.sqrt(2) * math.exp(math.lgamma((d_k + 1) / 2) - math.lgamma(d_k / 2))
+
+
+def mean_largest(keys: int) -> float:
+    """The mean of the largest |z| of `keys` independent z from N(0, 1): ∫ 1 - P(|z| < x)^keys dx."""
+    x = torch.linspace(0, 12, 6001, dtype=torch.float64)  # [X]
+    below: Tensor = torch.special.erf(x / math.sqrt(2))  # [X]
+    area: Tensor = torch.trapezoid(1 - below.pow(keys), x)
+    return float(area)

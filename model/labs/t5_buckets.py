@@ -1,0 +1,137 @@
+"""T5's buckets: a bucket a distance while it is short, then ranges that grow (Raffel et al. 2020, 2.1)."""
+
+from bisect import bisect_right
+from functools import cache
+
+import torch
+from torch import Tensor
+
+from model.bias import RelativeBias
+from model.errors import InputError
+from model.labs.bench import Bench
+from model.labs.parameters.alibi import T5Buckets
+from model.labs.result import Axis, Chart, Check, Heatmap, Line, Result
+
+SIDE, REACH = 128, 255
+
+
+def run(parameters: T5Buckets, _bench: Bench) -> Result:
+    """Which bucket each distance falls into. Raises InputError where the buckets leave no room to grow."""
+    _refuse(parameters)
+    far = parameters.length - 1
+    offsets = torch.arange(-far, far + 1)
+    bias = RelativeBias(1, parameters.buckets, parameters.max_distance, both_ways=parameters.both_ways)
+    found = bias.bucket(offsets)  # [2T - 1]
+    exact = torch.tensor([exact_bucket(parameters, int(offset)) for offset in offsets])
+    chart, matrix = _by_offset(parameters, offsets, found, exact), _matrix(bias, parameters.length)
+    return Result(
+        [chart, matrix],
+        _checks(parameters, found, exact),
+        _facts(parameters, bias, found),
+        _notes(parameters, found, exact),
+    )
+
+
+def exact_bucket(parameters: T5Buckets, offset: int) -> int:
+    """The bucket of key - query by the paper's rule, in whole numbers: no logarithm is rounded."""
+    buckets, first, distance = parameters.buckets, 0, max(0, -offset)
+    if parameters.both_ways:
+        buckets //= 2
+        first, distance = (buckets if offset > 0 else 0), abs(offset)
+    exact = buckets // 2
+    if distance < exact:
+        return first + distance
+    starts = range_starts(exact, buckets - exact, parameters.max_distance)
+    return first + exact + bisect_right(starts, distance) - 1
+
+
+@cache
+def range_starts(exact: int, wide: int, farthest: int) -> list[int]:
+    """The first distance of each of `wide` ranges: the least one ≥ exact · (farthest/exact)^(step/wide).
+
+    Both sides are raised to the power `wide`, so that no logarithm is rounded.
+    """
+    starts, distance = [], exact
+    for step in range(wide):
+        while distance**wide < exact ** (wide - step) * farthest**step:
+            distance += 1
+        starts.append(distance)
+    return starts
+
+
+def _refuse(parameters: T5Buckets) -> None:
+    if parameters.both_ways and (parameters.buckets < 4 or parameters.buckets % 2):
+        raise InputError(
+            f"buckets is {parameters.buckets}, but both directions share them: choose an even number above 3."
+        )
+    exact = parameters.buckets // (4 if parameters.both_ways else 2)
+    if parameters.max_distance <= exact:
+        raise InputError(
+            f"max_distance is {parameters.max_distance}, but the first {exact} distances of a direction have "
+            "a bucket each: choose a greater max_distance or fewer buckets."
+        )
+
+
+def _by_offset(parameters: T5Buckets, offsets: Tensor, found: Tensor, exact: Tensor) -> Chart:
+    near = offsets.abs() <= REACH
+    lines = [
+        Line("bucket in the models", offsets[near], found[near]),
+        Line("bucket by the paper's rule", offsets[near], exact[near], "theory"),
+    ]
+    ways = "both ways" if parameters.both_ways else "looking back only"
+    title = f"{parameters.buckets} buckets, {ways}"
+    return Chart("buckets", title, Axis("key − query, in positions"), Axis("bucket"), lines)
+
+
+def _matrix(bias: RelativeBias, length: int) -> Heatmap:
+    places = torch.arange(min(length, SIDE))
+    buckets = bias.bucket(places[None] - places[:, None])  # [T, S]
+    return Heatmap(
+        "bucket-map",
+        "The bucket of every pair",
+        Axis("key"),
+        Axis("query"),
+        places,
+        places,
+        buckets,
+        "bucket",
+    )
+
+
+def _checks(parameters: T5Buckets, found: Tensor, exact: Tensor) -> list[Check]:
+    off = (found - exact).abs().max().item()
+    used = len(set(found.tolist()))
+    # The models take logarithms in fp32: a distance right at a bucket's edge may fall to its neighbour.
+    return [
+        Check("buckets and the paper's rule, largest difference", 0.0, float(off), 1.0, about="buckets"),
+        Check("buckets in use", float(parameters.buckets), float(used), relation="<=", about="buckets"),
+    ]
+
+
+def _facts(parameters: T5Buckets, bias: RelativeBias, found: Tensor) -> dict[str, object]:
+    bucket = int(bias.bucket(torch.tensor(parameters.distance)))
+    reach = torch.arange(-parameters.max_distance - 1, parameters.max_distance + 2)
+    shared = reach[bias.bucket(reach) == bucket]
+    first, last = int(shared.min()), int(shared.max())
+    farther = max(abs(first), abs(last)) > parameters.max_distance
+    exact = parameters.buckets // (4 if parameters.both_ways else 2)
+    return {
+        "buckets": parameters.buckets, "max_distance": parameters.max_distance, "exact": exact,
+        "used": len(set(found.tolist())), "distance": parameters.distance, "bucket": bucket,
+        "shared": f"{min(first, last, key=abs)} and all beyond" if farther else f"{first} to {last}",
+    }  # fmt: skip
+
+
+def _notes(parameters: T5Buckets, found: Tensor, exact: Tensor) -> list[str]:
+    notes = []
+    edges = int((found != exact).sum())
+    if edges:
+        notes.append(
+            f"{edges} distances at a bucket's edge fall to its neighbour: trained models take the logarithm "
+            "in fp32, and so does this one."
+        )
+    if parameters.length > SIDE:
+        notes.append(f"The picture of the pairs shows the first {SIDE} of {parameters.length} tokens.")
+    if parameters.length - 1 > REACH:
+        notes.append(f"The curve shows distances up to {REACH}; the checks use all of them.")
+    return notes

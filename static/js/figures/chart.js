@@ -1,0 +1,121 @@
+/** A lab's series as a Plotly figure. */
+import { css, ramp } from '../colour.js';
+import { DASH, drawable, extent, hues } from './series.js';
+
+/** @typedef {import('../learn/types.js').Chart} Chart */
+/** @typedef {import('../learn/types.js').Matrix} Matrix */
+/** @typedef {import('../types.js').Palette} Palette */
+/** @typedef {{palette: Palette, width: number, height: number, titled?: boolean}} Options */
+
+/** Plotly reads its texts as a small HTML. @param {string} text */
+const escaped = (text) => text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;');
+
+/**
+ * Plotly takes words for names of places, and puts equal ones in one place: the second “the” gets a mark that is not seen.
+ * @template {(number | string | null)[]} V
+ * @param {V} values
+ * @returns {V}
+ */
+export function apart(values) {
+  /** @type {Map<string, number>} */
+  const seen = new Map();
+  return /** @type {V} */ (values.map((value) => {
+    if (typeof value !== 'string') return value;
+    const before = seen.get(value) ?? 0;
+    seen.set(value, before + 1);
+    return value + '\u200b'.repeat(before);
+  }));
+}
+
+/** Labels on an axis of words before they are thinned. */
+const WORDS = 40;
+
+/** @param {import('../learn/types.js').Series} series @param {Options} options */
+export function chartFigure(series, options) {
+  const { palette, width, height, titled } = options;
+  const matrix = series.kind === 'matrix';
+  return {
+    data: matrix ? [cells(series, palette)] : series.lines.flatMap((line, i) => traces(series, line, hues(palette)[i % hues(palette).length])),
+    layout: {
+      width, height, margin: { l: 60, r: 16, t: titled ? 40 : 8, b: 44 }, font: { color: palette.ink, size: 12 },
+      title: titled ? { text: escaped(series.title), x: 0.02, font: { size: 15 } } : undefined,
+      paper_bgcolor: titled ? palette.panel : 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)',
+      showlegend: !matrix && series.lines.length > 1, legend: { orientation: 'h', y: 1.02, yanchor: 'bottom', x: 0, font: { size: 11 } },
+      hovermode: matrix ? 'closest' : 'x unified', hoverlabel: { bgcolor: palette.panel, font: { color: palette.ink } },
+      barmode: 'group', dragmode: false,
+      xaxis: axis(series.x, matrix ? apart(series.columns) : series.lines.flatMap(({ x }) => apart(x)), palette, width - 80),
+      yaxis: { ...axis(series.y, matrix ? apart(series.rows) : series.lines.flatMap(({ y }) => y), palette), ...(matrix ? { autorange: 'reversed', automargin: true } : {}) },
+    },
+    config: { displayModeBar: false, responsive: false },
+  };
+}
+
+/**
+ * @param {import('../learn/types.js').Axis} spec
+ * @param {(number | string | null)[]} values
+ * @param {Palette} palette
+ * @param {number} [room] pixels that words beside each other have; they are turned where they need more
+ */
+function axis({ label, log }, values, palette, room) {
+  const words = values.length > 0 && typeof values[0] === 'string';
+  const base = {
+    title: { text: escaped(label), font: { size: 12 }, standoff: 8 }, gridcolor: palette.line, zerolinecolor: palette.line, linecolor: palette.line,
+    tickfont: { size: 11, color: palette.soft }, automargin: true,
+  };
+  if (words) {
+    const distinct = [...new Set(/** @type {string[]} */ (values))];
+    const step = Math.ceil(distinct.length / WORDS);
+    // Left to itself Plotly may turn them to and fro for ever, as each turn changes the margins.
+    const each = (room ?? Infinity) / Math.min(distinct.length, WORDS);
+    const fits = Math.max(...distinct.map((word) => word.length)) * 6.5 <= each;
+    return { ...base, tickangle: fits ? 0 : each < 18 ? -90 : -45, type: 'category', tickmode: 'array', tickvals: distinct.filter((_, i) => i % step === 0), ticktext: distinct.filter((_, i) => i % step === 0).map(escaped) };
+  }
+  return { ...base, type: log ? 'log' : 'linear', ...(log ? { dtick: span(values) > 2 ? Math.ceil(span(values) / 8) : undefined, exponentformat: 'power' } : {}) };
+}
+
+/** @param {(number | string | null)[]} values @returns {number} decades that they cover */
+function span(values) {
+  const found = extent(values, true);
+  return found ? Math.log10(found[1] / found[0]) : 0;
+}
+
+/** @param {Chart} series @param {import('../learn/types.js').Line} line @param {string} colour @returns {object[]} */
+function traces(series, line, colour) {
+  const y = line.y.map((value) => (drawable(value, series.y.log) ? value : null));
+  const name = line.origin === 'measured' ? line.name : `${line.name} (${line.origin})`;
+  const shared = { x: apart(line.x), name: escaped(name), hovertemplate: '%{y:.4~g}' };
+  if (series.kind === 'bars') return [{ ...shared, y, type: 'bar', marker: { color: colour, opacity: line.origin === 'measured' ? 1 : 0.5 } }];
+  const many = line.x.length > 32;
+  const mode = (series.kind === 'points' && line.origin !== 'theory') || line.origin === 'published' ? 'markers' : many ? 'lines' : 'lines+markers';
+  const main = { ...shared, y, type: 'scatter', mode, line: { color: colour, width: 2, dash: DASH[line.origin] }, marker: { color: colour, size: 6, symbol: line.origin === 'measured' ? 'circle' : 'diamond' } };
+  return line.band ? [...band(line, colour), main] : [main];
+}
+
+/** @param {import('../learn/types.js').Line} line @param {string} colour */
+function band(line, colour) {
+  const [low, high] = /** @type {(number | null)[][]} */ (line.band);
+  const edge = { x: line.x, type: 'scatter', mode: 'lines', line: { width: 0 }, showlegend: false, hoverinfo: 'skip' };
+  return [{ ...edge, y: low }, { ...edge, y: high, fill: 'tonexty', fillcolor: `${colour}33` }];
+}
+
+/** @param {Matrix} series @param {Palette} palette */
+function cells(series, palette) {
+  const values = series.values.flat();
+  const [low, high] = extent(values, false) ?? [0, 1];
+  const most = Math.max(Math.abs(low), Math.abs(high)) || 1;
+  return {
+    type: 'heatmap', x: apart(series.columns), y: apart(series.rows), z: series.values, zsmooth: false,
+    ...(series.diverging ? { zmin: -most, zmax: most } : { zmin: Math.min(low, 0), zmax: high > 0 || low === high ? high || 1 : 0 }),
+    colorscale: scale(series.diverging, palette), colorbar: { title: { text: escaped(series.unit), side: 'right' }, thickness: 10, tickfont: { color: palette.soft, size: 11 }, outlinewidth: 0 },
+    hovertemplate: `${escaped(series.y.label)} %{y}, ${escaped(series.x.label)} %{x}: %{z:.4~g}<extra></extra>`,
+  };
+}
+
+/** @param {boolean} diverging @param {Palette} palette @returns {[number, string][]} */
+export function scale(diverging, palette) {
+  const steps = Array.from({ length: 17 }, (_, i) => i / 16);
+  const up = ramp(palette.panel, palette.deep);
+  if (!diverging) return steps.map((t) => [t, css(up(t))]);
+  const [cool, warm] = [ramp(palette.panel, palette.query), ramp(palette.panel, palette.key)];
+  return [...steps.map((t) => /** @type {[number, string]} */ ([t / 2, css(warm(1 - t))])), ...steps.slice(1).map((t) => /** @type {[number, string]} */ ([0.5 + t / 2, css(cool(t))]))];
+}

@@ -1,0 +1,214 @@
+/** A lab in the page: controls, the run, its pictures, its checks. */
+import { Problem } from '../api.js';
+import { el, painted } from '../ui/dom.js';
+import { checkRows, fill } from './answers.js';
+import { control } from './controls.js';
+import { link } from './explorelink.js';
+import { Picture } from './picture.js';
+import { runLab } from './request.js';
+
+/** @typedef {import('./types.js').Result} Result */
+/** @typedef {import('./types.js').Spec} Spec */
+/**
+ * @typedef {{onBusy: () => void, onSettled: (failed: boolean) => void, onPicture: () => void, onValues: (lab: Lab) => void,
+ *   defaultModel: string}} Page
+ */
+
+/** Milliseconds after the last movement of a slider before the lab runs. */
+const REST = 120;
+
+export class Lab {
+  /**
+   * @param {HTMLElement} root
+   * @param {Spec} spec
+   * @param {string} id its place in the address
+   * @param {Page} page
+   */
+  constructor(root, spec, id, page) {
+    this.root = root;
+    this.spec = spec;
+    this.id = id;
+    this.page = page;
+    this.section = /** @type {HTMLElement} */ (root.closest('section') ?? root);
+    const { properties } = spec.parameters;
+    /** @type {Record<string, any>} */
+    this.initial = { ...Object.fromEntries(Object.entries(properties).map(([name, { default: value }]) => [name, value])), ...JSON.parse(root.dataset.set ?? '{}') };
+    this.parameters = { ...this.initial };
+    /** @type {Result | null} */
+    this.result = null;
+    /** @type {((result: Result) => void)[]} */
+    this.listeners = [];
+    /** @type {Map<string, Picture>} */
+    this.pictures = new Map();
+    this.begun = false;
+    /** @type {boolean} whether it waits to be asked, since it takes long and others would wait for it */
+    this.asked = root.dataset.start === 'asked';
+    this.abort = new AbortController();
+    this.timer = 0;
+    this.#build(properties);
+  }
+
+  /** @param {Record<string, import('./types.js').Schema>} properties */
+  #build(properties) {
+    const names = (this.root.dataset.controls ?? '').split(/\s+/).filter((name) => name in properties);
+    this.controls = Object.fromEntries(names.map((name) => [name, control(name, properties[name], this.parameters[name], (value, done) => this.#changed(name, value, done))]));
+    this.button = el('button', { type: 'button', class: 'run-lab' }, 'Run');
+    this.button.addEventListener('click', () => { if (this.running) this.stop(); else void this.run(); });
+    this.button.hidden = !this.spec.lengthy;
+    this.bar = el('progress', { max: 1, 'aria-label': 'Progress' });
+    this.words = el('span', {});
+    this.wait = el('div', { class: 'lab-wait' }, this.bar, this.words);
+    this.wait.hidden = true;
+    this.invitation = el('p', { class: 'lab-asked' }, 'This experiment trains or measures for a while. Press Run to begin.');
+    this.invitation.hidden = !this.asked;
+    this.problem = el('p', { class: 'lab-problem', role: 'alert' });
+    this.problem.hidden = true;
+    this.charts = el('div', { class: 'charts' });
+    this.checks = el('ul', { class: 'checks' });
+    this.notes = el('ul', { class: 'notes soft' });
+    this.here = el('a', { class: 'here', href: `#${this.id}` }, 'link to these settings');
+    this.root.dataset.testid = `lab-${this.id}`;
+    this.root.dataset.state = 'idle';
+    this.root.append(el('div', { class: 'controls' }, ...Object.values(this.controls).map(({ element }) => element), this.button), this.invitation, this.wait, this.problem, this.charts, this.checks, this.notes, this.here);
+  }
+
+  /** @param {string} name @param {any} value @param {boolean} done */
+  #changed(name, value, done) {
+    this.parameters = { ...this.parameters, [name]: value };
+    this.#say();
+    window.clearTimeout(this.timer);
+    if (this.spec.lengthy) {
+      this.button?.classList.add('due');
+      return;
+    }
+    this.#busy();
+    this.timer = window.setTimeout(() => { void this.run(); }, done ? 0 : REST);
+  }
+
+  #say() {
+    const changed = Object.entries(this.parameters).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(this.initial[name]));
+    const query = new URLSearchParams(changed.map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]));
+    this.address = `#${this.id}${changed.length ? `?${query}` : ''}`;
+    this.here?.setAttribute('href', this.address);
+    this.page.onValues(this);
+  }
+
+  /** Other values from outside: the address, or a widget. @param {Record<string, any>} changes */
+  set(changes) {
+    this.parameters = { ...this.parameters, ...changes };
+    for (const [name, value] of Object.entries(changes)) this.controls?.[name]?.show(value);
+    this.#say();
+    return this.run();
+  }
+
+  /** @param {(result: Result) => void} listener called with each result, partial ones included */
+  onResult(listener) {
+    this.listeners.push(listener);
+    if (this.result) listener(this.result);
+  }
+
+  stop() {
+    this.abort.abort();
+  }
+
+  #busy() {
+    if (this.root.dataset.state === 'busy') return;
+    this.root.dataset.state = 'busy';
+    this.page.onBusy();
+  }
+
+  async run() {
+    this.begun = true;
+    if (this.invitation) this.invitation.hidden = true;
+    this.abort.abort();
+    const abort = new AbortController();
+    this.abort = abort;
+    this.#busy();
+    this.#waiting(true);
+    const late = window.setTimeout(() => { if (this.abort === abort && this.running && this.wait) this.wait.hidden = false; }, 250);
+    /** @type {unknown} */
+    let failure = null;
+    try {
+      const result = await runLab(this.spec, this.parameters, abort.signal, (fraction, words, partial) => {
+        if (this.abort === abort) this.#progress(fraction, words, partial);
+      });
+      if (this.abort === abort) this.#show(result);
+    } catch (error) {
+      failure = error;
+    }
+    window.clearTimeout(late);
+    if (this.abort !== abort) return;
+    await this.#settle(failure);
+  }
+
+  /** @param {unknown} failure */
+  async #settle(failure) {
+    this.#waiting(false);
+    const stopped = failure instanceof DOMException && failure.name === 'AbortError';
+    if (this.problem) {
+      this.problem.hidden = !failure;
+      if (failure) this.problem.textContent = stopped ? 'Stopped before it was complete.' : this.#sentence(failure);
+    }
+    await painted();
+    // What began meanwhile settles in its turn.
+    if (this.running) return;
+    this.root.dataset.view = JSON.stringify(this.parameters);
+    this.root.dataset.state = failure && !stopped ? 'error' : 'ready';
+    this.page.onSettled(Boolean(failure) && !stopped);
+  }
+
+  /** @param {unknown} failure */
+  #sentence(failure) {
+    if (failure instanceof Problem) return failure.detail;
+    console.error(failure);
+    return 'Something in this page went wrong; reload it, and tell us what you did.';
+  }
+
+  /** @param {boolean} running */
+  #waiting(running) {
+    this.running = running;
+    this.button?.classList.remove('due');
+    if (this.button) this.button.textContent = running ? 'Stop' : 'Run';
+    if (!running && this.wait) this.wait.hidden = true;
+  }
+
+  /** @param {number | null} fraction @param {string} words @param {Result | null} partial */
+  #progress(fraction, words, partial) {
+    if (fraction === null) this.bar?.removeAttribute('value');
+    else this.bar?.setAttribute('value', String(fraction));
+    if (this.words) this.words.textContent = words;
+    if (partial) this.#show(partial);
+  }
+
+  /** @param {Result} result */
+  #show(result) {
+    this.result = result;
+    const wanted = this.root.dataset.show?.split(/\s+/).filter(Boolean) ?? result.series.map(({ id }) => id);
+    const shown = wanted.flatMap((id) => result.series.filter((series) => series.id === id));
+    const pictures = shown.map((series) => this.#picture(series));
+    if (pictures.some((picture, i) => this.charts?.children[i] !== picture.element) || this.charts?.children.length !== pictures.length) {
+      this.charts?.replaceChildren(...pictures.map(({ element }) => element));
+    }
+    pictures.forEach((picture, i) => picture.show(shown[i]));
+    if (this.root.dataset.checks !== 'none') this.checks?.replaceChildren(...checkRows(result.checks, wanted));
+    this.notes?.replaceChildren(...result.notes.map((note) => el('li', {}, note)));
+    fill(this.section, result, this.section.querySelector('.lab') === this.root);
+    if (this.section.querySelector('.lab') === this.root) void link(this.section, result.facts, this.page.defaultModel);
+    for (const listener of this.listeners) listener(result);
+    this.page.onPicture();
+  }
+
+  /** @param {import('./types.js').Series} series */
+  #picture({ id }) {
+    const known = this.pictures.get(id);
+    if (known) return known;
+    const picture = new Picture(id, this.root.dataset.shape);
+    this.pictures.set(id, picture);
+    return picture;
+  }
+
+  /** Draws every picture again from what is held. */
+  redraw() {
+    for (const picture of this.pictures.values()) picture.draw();
+  }
+}

@@ -1,0 +1,88 @@
+/** One series in the page: its title, its drawing, and what it can be saved as. */
+import { chartFigure } from '../figures/chart.js';
+import { tableOf } from '../figures/series.js';
+import { drawSketch } from '../figures/sketch.js';
+import { el, sharp } from '../ui/dom.js';
+import { csv, save } from '../ui/download.js';
+import { exportMenu } from '../ui/exportmenu.js';
+import { plotly, plotlyNow } from '../ui/plotly.js';
+import { palette } from '../ui/theme.js';
+
+/** @typedef {import('./types.js').Series} Series */
+
+const WIDEST = 860;
+const HEIGHT = 300;
+const SAVED = { width: 1000, height: 600 };
+
+export class Picture {
+  /** @param {string} id @param {string | undefined} shape square: as high as wide */
+  constructor(id, shape) {
+    this.id = id;
+    this.shape = shape;
+    this.title = el('figcaption', {});
+    this.canvas = el('canvas', { 'aria-hidden': 'true' });
+    this.plot = el('div', { class: 'plot' });
+    this.box = el('div', { class: 'drawing', role: 'img' }, this.canvas, this.plot);
+    this.element = el('figure', { class: 'chart', 'data-chart': id }, el('div', { class: 'chart-head' }, this.title, exportMenu(id, () => this.#exports())), this.box);
+    /** @type {Series | null} */
+    this.series = null;
+  }
+
+  /** @param {Series} series */
+  show(series) {
+    this.series = series;
+    this.title.textContent = series.title;
+    this.box.setAttribute('aria-label', summary(series));
+    this.draw();
+  }
+
+  /** Draws again: the size, the theme or the library has changed. */
+  draw() {
+    const width = Math.min(WIDEST, this.element.clientWidth);
+    if (!this.series || !width) return;
+    const size = { width, height: this.#height(this.series, width) };
+    this.box.style.height = `${size.height}px`;
+    const library = plotlyNow();
+    this.canvas.hidden = Boolean(library);
+    this.element.dataset.drawn = library ? 'plotly' : 'canvas';
+    if (!library) return drawSketch(sharp(this.canvas, size.width, size.height), this.series, { palette: palette(), ...size });
+    const figure = chartFigure(this.series, { palette: palette(), ...size });
+    library.react(this.plot, figure.data, figure.layout, figure.config);
+  }
+
+  /** @param {Series} series @param {number} width */
+  #height(series, width) {
+    if (this.shape !== 'square' || series.kind !== 'matrix') return HEIGHT;
+    return Math.min(640, Math.max(HEIGHT, Math.round((width - 140) * Math.min(1, series.rows.length / Math.max(1, series.columns.length))) + 60));
+  }
+
+  /** @returns {import('../ui/exportmenu.js').Item[]} */
+  #exports() {
+    const { series, id } = this;
+    if (!series) return [];
+    return [
+      { label: 'Picture as PNG', run: () => { void this.#save('png'); } },
+      { label: 'Picture as SVG', run: () => { void this.#save('svg'); } },
+      { label: 'Numbers as CSV', run: () => save(`${id}.csv`, csv(tableOf(series)), 'text/csv') },
+      { label: 'Numbers as JSON', run: () => save(`${id}.json`, JSON.stringify(series, null, 1), 'application/json') },
+    ];
+  }
+
+  /** @param {'png' | 'svg'} format */
+  async #save(format) {
+    if (!this.series) return;
+    const library = await plotly();
+    const figure = chartFigure(this.series, { palette: palette(), ...SAVED, titled: true });
+    const url = await library.toImage(figure, { format, ...SAVED, scale: format === 'png' ? 2 : 1 });
+    const [head, body] = [url.slice(0, url.indexOf(',')), url.slice(url.indexOf(',') + 1)];
+    const content = head.includes('base64') ? Uint8Array.from(atob(body), (c) => c.charCodeAt(0)) : decodeURIComponent(body);
+    save(`${this.id}.${format}`, content, format === 'png' ? 'image/png' : 'image/svg+xml');
+  }
+}
+
+/** @param {Series} series @returns {string} what there is to see, for who does not see it */
+function summary(series) {
+  const axes = `${series.x.label} across, ${series.y.label} up`;
+  if (series.kind === 'matrix') return `${series.title}: a heat map of ${series.rows.length} by ${series.columns.length}, ${axes}`;
+  return `${series.title}: ${series.lines.map(({ name, origin }) => `${name} (${origin})`).join(', ')}; ${axes}`;
+}

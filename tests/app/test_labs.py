@@ -1,0 +1,150 @@
+"""Labs over HTTP and on the command line: the same answer from both, progress, leaving, refusals in words."""
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.services.labs import Labs
+from model.errors import InputError
+from model.labs import bench, catalogue
+from model.labs.bench import Bench, Cancelled
+from model.labs.catalogue import LABS, Lab
+from model.labs.parameters.base import Parameters
+from model.labs.result import Axis, Chart, Check, Line, Result
+from tests.serving import events, problem, serving
+
+ASKED = {"d_k": 16, "rule": "none", "samples": 500, "seed": 3}
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    with serving(tmp_path_factory.mktemp("empty")) as found:
+        yield found
+
+
+def test_every_lab_is_listed_and_described(client: TestClient) -> None:
+    listed = {lab["name"]: lab for lab in client.get("/api/labs").json()["labs"]}
+    paths = client.get("/openapi.json").json()["paths"]
+    assert listed.keys() == LABS.keys()
+    for name, lab in listed.items():
+        assert lab["claims"]
+        assert lab["question"].endswith("?")
+        assert f"/api/labs/{name}" in paths
+        for field in lab["parameters"]["properties"].values():
+            assert field["description"], (name, field)
+            assert "default" in field, (name, field)
+
+
+def test_the_command_line_prints_what_the_api_answers(client: TestClient) -> None:
+    answer = client.post("/api/labs/scaling", json=ASKED).json()
+    options = [text for name, value in ASKED.items() for text in (f"--{name.replace('_', '-')}", str(value))]
+    done = subprocess.run(
+        [sys.executable, "-c", "from app.cli import main; main()", "lab", "scaling", *options, "--json"],
+        cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert json.loads(done.stdout) == answer
+    assert answer["parameters"] | ASKED == answer["parameters"]
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"seed": "seven"}, "seed"), ({"d_k": 0}, "d_k"), ({"d_k": 1.5}, "d_k"), ({"rule": "twice"}, "rule"),
+        ({"dk": 3}, "dk"), ({"factor": None}, "factor"),
+    ],
+)  # fmt: skip
+def test_unusable_parameters_are_refused_by_name(
+    client: TestClient, given: dict[str, Any], field: str
+) -> None:
+    body = problem(client.post("/api/labs/scaling", json=given), 422, "bad-request")
+    assert body["field"] == field
+
+
+def test_the_command_line_refuses_in_one_sentence() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "from app.cli import main; main()", "lab", "scaling", "--seed", "seven"],
+        cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.startswith("attention-atlas: --seed cannot be used")
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_unknown_lab_is_not_there(client: TestClient) -> None:
+    problem(client.post("/api/labs/alchemy", json={}), 404, "not-found")
+
+
+class _Steps(Parameters):
+    steps: int = 3
+
+
+def _counting(parameters: Parameters, given: Bench) -> Result:
+    assert isinstance(parameters, _Steps)
+    for step in range(parameters.steps):
+        so_far = Result([Chart("c", "t", Axis("x"), Axis("y"), [Line("l", [0.0], [float(step)])])])
+        given.report(step / parameters.steps, f"step {step}", so_far)
+    if parameters.steps == 0:
+        raise InputError("Steps cannot be none: ask for one at least.")
+    return Result(checks=[Check("steps", parameters.steps, parameters.steps)])
+
+
+@pytest.fixture
+def counting(monkeypatch: pytest.MonkeyPatch) -> Lab:
+    module = type("Module", (), {"run": staticmethod(_counting)})
+    monkeypatch.setattr(catalogue, "import_module", lambda _name: module)
+    return Lab("counting", "How many?", ("C0",), _Steps, "counting", lengthy=True)
+
+
+def _no_model(_model_id: str) -> Any:
+    raise AssertionError
+
+
+def test_progress_comes_first_and_the_answer_last(counting: Lab) -> None:
+    told = list(Labs(_no_model).follow(counting, _Steps(), threading.Event()))
+    assert [event["words"] for event in told] == ["step 0", "step 1", "step 2", "done"]
+    drawn = [event["result"]["series"] for event in told[:-1]]  # type: ignore[index]
+    assert [series[0]["lines"][0]["y"] for series in drawn] == [[0.0], [1.0], [2.0]]
+    assert told[-1]["result"] == Labs(_no_model).run(counting, _Steps())
+
+
+def test_who_leaves_stops_it_and_the_next_can_begin(counting: Lab) -> None:
+    labs, left = Labs(_no_model), threading.Event()
+    left.set()
+    assert list(labs.follow(counting, _Steps(steps=10**6), left)) == []
+    assert labs.run(counting, _Steps(steps=1))["checks"]
+
+
+def test_an_error_reaches_whoever_follows(counting: Lab) -> None:
+    with pytest.raises(InputError, match="one at least"):
+        list(Labs(_no_model).follow(counting, _Steps(steps=0), threading.Event()))
+
+
+def test_a_stream_ends_with_the_answer_of_the_plain_request(client: TestClient) -> None:
+    answer = client.post("/api/labs/scaling", json=ASKED, headers={"Accept": "text/event-stream"})
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    assert events(answer)[-1]["result"] == client.post("/api/labs/scaling", json=ASKED).json()
+
+
+def test_a_check_holds_within_its_tolerance_only() -> None:
+    assert Check("a", 1.0, 1.1, 0.2).holds
+    assert not Check("a", 1.0, 1.3, 0.2).holds
+    assert not Check("a", 1.0, float("nan"), 1e9).holds
+    assert Check("a", 1.0, 0.2, relation="<=").holds
+    assert not Check("a", 1.0, 1.2, 0.1, "<=").holds
+    assert not Check("a", 1.0, 0.8, 0.1, ">=").holds
+    endless = Check("a", float("inf"), float("inf")).as_json()
+    assert (endless["expected"], endless["measured"], endless["holds"]) == (None, None, True)
+
+
+def test_without_a_server_a_bench_has_no_models_and_nobody_listens() -> None:
+    with pytest.raises(LookupError):
+        bench.Bench().model("minilm")
+    bench.Bench().report(0.5, "half", None)
+    assert issubclass(Cancelled, Exception)

@@ -1,0 +1,137 @@
+"""Deep random stacks: against theory, and against numpy's own forward and backward."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from model.errors import InputError
+from model.labs import depth
+from model.labs.bench import Bench, Cancelled
+from model.labs.depth_theory import expected_gradient, expected_scale, kept_share
+from model.labs.parameters.block import Depth
+from model.labs.result import Chart, Line, Result
+
+BENCH = Bench()
+
+
+def lines(result: Result, chart: str) -> dict[tuple[str, str], Line]:
+    found = next(one for one in result.series if isinstance(one, Chart) and one.id == chart)
+    return {(line.name, line.origin): line for line in found.lines}
+
+
+def numbers(result: Result, chart: str, name: str) -> list[float]:
+    return list(lines(result, chart)[name, "measured"].y)
+
+
+def test_the_share_a_layer_keeps() -> None:
+    # Glorot: variance 2 / (D + 4D) twice, so D · 2/5D · ½ · 4D · 2/5D. He: kept by design.
+    assert kept_share(Depth(init="xavier")) == pytest.approx(0.32)
+    assert kept_share(Depth(init="he", width=24)) == pytest.approx(1)
+
+
+def test_theory_in_closed_form() -> None:
+    plain = Depth(parts="ffn", residual=False, norm="none", depth=128)
+    assert expected_scale(plain)[-1] == pytest.approx(0.32**64)  # type: ignore[index]
+    assert expected_gradient(plain)[0] == pytest.approx(0.32**64)  # type: ignore[index]
+    pre = Depth(parts="ffn", init="he", depth=99)
+    assert expected_scale(pre)[-1] == pytest.approx(10)  # type: ignore[index]
+    assert expected_gradient(pre)[0] == pytest.approx(10)  # type: ignore[index]
+    assert expected_scale(Depth(parts="both")) is None
+
+
+@pytest.mark.parametrize("compare", ["residuals", "norms", "placement"])
+@pytest.mark.parametrize("init", ["xavier", "he"])
+def test_a_hundred_layers_do_what_theory_says(compare: Any, init: Any) -> None:
+    result = depth.run(Depth(compare=compare, init=init, parts="ffn", depth=100, seed=5), BENCH)
+    assert result.checks
+    assert all(check.holds for check in result.checks), [check for check in result.checks if not check.holds]
+
+
+def test_a_wrong_theory_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        depth, "expected_scale", lambda settings: [0.7**step for step in range(settings.depth + 1)]
+    )
+    result = depth.run(Depth(parts="ffn", residual=False, norm="none", depth=100), BENCH)
+    held = {check.name: check.holds for check in result.checks if "rms" in check.name}
+    assert set(held.values()) == {False}
+
+
+def test_forward_and_backward_are_numpys() -> None:
+    settings = Depth(parts="ffn", norm="none", depth=3, width=16, seed=9)
+    ends, *layers = depth._weights(settings, 0)
+    x, signals, masks = ends["input"].numpy(), [], []
+    for layer in layers:
+        signals.append(np.sqrt((x**2).mean()))
+        up = x @ layer["ffn.up.weight"].numpy().T
+        masks.append(up > 0)
+        x = x + np.maximum(up, 0) @ layer["ffn.down.weight"].numpy().T
+    signals.append(np.sqrt((x**2).mean()))
+    gradient = ends["output"].numpy()
+    start, norms = np.linalg.norm(gradient), [1.0]
+    for layer, mask in zip(reversed(layers), reversed(masks), strict=True):
+        back = (gradient @ layer["ffn.down.weight"].numpy()) * mask
+        gradient = gradient + back @ layer["ffn.up.weight"].numpy()
+        norms.append(np.linalg.norm(gradient) / start)
+    result = depth.run(settings, BENCH)
+    assert numbers(result, "activation", "with residuals") == pytest.approx(signals, rel=1e-9)
+    assert numbers(result, "gradient", "with residuals") == pytest.approx(norms[::-1], rel=1e-9)
+
+
+def test_residuals_carry_gradients_through_128_blocks() -> None:
+    result = depth.run(Depth(depth=128), BENCH)
+    ends = {row["stack"]: row for row in result.facts["ends"]}
+    assert 1 < ends["with residuals"]["gradient at the input"] < 50
+    assert ends["without residuals"]["gradient at the input"] < 0.1
+    assert ends["without residuals or norms"]["gradient at the input"] < 1e-20
+    assert ends["without residuals"]["likeness of tokens"] == pytest.approx(1, abs=1e-6)
+    assert ends["with residuals"]["likeness of tokens"] < 0.99
+
+
+def test_norms_keep_activations_in_range() -> None:
+    result = depth.run(Depth(compare="norms", depth=64, init="he"), BENCH)
+    ends = {row["stack"]: row["rms at the output"] for row in result.facts["ends"]}
+    assert ends["no norm"] > 1e8
+    assert ends["LayerNorm"] < 30
+    assert ends["RMSNorm"] < 30
+    post = depth.run(Depth(compare="placement", depth=64), BENCH).facts["ends"][1]
+    assert post["rms at the output"] == pytest.approx(1, abs=1e-3)
+
+
+def test_seeds_repeat_and_differ() -> None:
+    first, again, other = (depth.run(Depth(depth=4, seed=seed), BENCH).facts["ends"] for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+
+
+def test_repeats_give_a_band() -> None:
+    line = lines(depth.run(Depth(depth=8, repeats=3), BENCH), "gradient")["with residuals", "measured"]
+    assert line.low is not None
+    assert line.high is not None
+    assert all(low <= middle <= high for low, middle, high in zip(line.low, line.y, line.high, strict=True))
+    assert line.low[0] < line.high[0]
+
+
+def test_the_smallest_stack_and_the_last_seed() -> None:
+    result = depth.run(Depth(depth=1, width=16, seed=2**32 - 1, repeats=2), BENCH)
+    assert numbers(result, "gradient", "with residuals")[-1] == pytest.approx(1)
+
+
+def test_what_leaves_the_range_of_numbers_is_said() -> None:
+    result = depth.run(Depth(compare="norms", depth=128, init="he"), BENCH)
+    assert any("out of the range" in note for note in result.notes)
+    assert not math.isfinite(result.facts["ends"][0]["gradient at the input"])
+
+
+def test_too_much_is_refused() -> None:
+    with pytest.raises(InputError, match="5 stacks of 128 blocks of width 128 would take too long"):
+        depth.run(Depth(depth=128, width=128, repeats=5), BENCH)
+
+
+def test_it_stops_when_nobody_waits() -> None:
+    def leave(_fraction: float, _words: str, _so_far: Result | None) -> None:
+        raise Cancelled
+
+    with pytest.raises(Cancelled):
+        depth.run(Depth(), Bench(report=leave))

@@ -1,0 +1,86 @@
+"""Gradients against distance: against Jacobians that are computed otherwise, and against what theory says."""
+
+import math
+
+import pytest
+import torch
+from torch.autograd.functional import jacobian
+
+from model.errors import InputError
+from model.labs.bench import Bench, Cancelled
+from model.labs.gradients import SHOWN, run, started_net
+from model.labs.jacobians import by_distance, by_products, shared_evenly
+from model.labs.nets import Net, build, inputs
+from model.labs.parameters.recurrence import Gradients
+
+
+@pytest.mark.parametrize("net", SHOWN)
+def test_norms_are_those_of_the_whole_jacobian(net: Net) -> None:
+    module, x = build(net, 8, seed=2), inputs(1, 7, 8, seed=3)
+    whole = jacobian(lambda given: module(given)[0, -1], x)[:, 0]  # [D, T, D]
+    expected = whole.pow(2).sum(dim=(0, 2)).sqrt().flip(0)
+    assert torch.allclose(by_distance(module, x), expected, rtol=1e-10)
+
+
+def test_the_product_of_jacobians_agrees() -> None:
+    module, x = build("RNN", 8, seed=2), inputs(1, 30, 8, seed=3)
+    assert torch.allclose(by_products(module, x), by_distance(module, x), rtol=1e-9)
+
+
+def test_a_recurrent_gradient_dies_by_a_factor_and_attention_keeps_its_own() -> None:
+    found = run(Gradients(distance=40, seeds=3), Bench())
+    assert [check.name for check in found.checks if not check.holds] == []
+    kept, factor = found.facts["kept"], found.facts["factor"]
+    # W_hh of U(±1/√D) has variance 1/(3D): without the bend of tanh a step would multiply by 1/√3.
+    assert factor["rnn"] < 1 / math.sqrt(3)  # type: ignore[index]
+    assert kept["rnn"] < 1e-9 < kept["attention"]  # type: ignore[index]
+    assert factor["attention"] == pytest.approx(1, abs=0.02)  # type: ignore[index]
+
+
+@pytest.mark.parametrize(("gain", "shrinks"), [(1.0, True), (4.0, False)])
+def test_the_gain_turns_vanishing_into_exploding(gain: float, shrinks: bool) -> None:
+    found = run(Gradients(distance=30, gain=gain, width=64, seeds=3), Bench())
+    assert (found.facts["factor"]["rnn"] < 1) == shrinks  # type: ignore[index]
+
+
+def test_a_gate_that_keeps_lets_the_gradient_through() -> None:
+    kept = [run(Gradients(keep_bias=bias, seeds=2), Bench()).facts["kept"] for bias in (0.0, 4.0)]
+    for net in ("lstm", "gru"):
+        assert kept[1][net] > 1e4 * kept[0][net]  # type: ignore[index]
+    assert kept[1]["rnn"] == kept[0]["rnn"]  # type: ignore[index]
+
+
+def test_gates_and_gain_change_only_what_they_name() -> None:
+    plain = dict(started_net("LSTM", Gradients(width=8), 1).named_parameters())
+    changed = dict(started_net("LSTM", Gradients(width=8, gain=2, keep_bias=3), 1).named_parameters())
+    assert torch.equal(changed["layer.weight_hh_l0"], 2 * plain["layer.weight_hh_l0"])
+    gate = (changed["layer.bias_hh_l0"] - plain["layer.bias_hh_l0"]).view(4, 8)
+    assert torch.allclose(gate.mean(dim=1), torch.tensor([0.0, 3.0, 0.0, 0.0], dtype=torch.float64))
+    assert torch.equal(changed["layer.weight_ih_l0"], plain["layer.weight_ih_l0"])
+
+
+def test_attention_that_looks_everywhere_alike_shares_evenly() -> None:
+    module, x = build("self-attention", 16, seed=0), inputs(1, 9, 16, seed=1)
+    with torch.no_grad():
+        for name in ("q.weight", "q.bias", "k.weight", "k.bias"):
+            module.get_parameter(name).zero_()
+    expected = torch.full((9,), shared_evenly(module, 9), dtype=torch.float64)
+    assert torch.allclose(by_distance(module, x), expected)
+
+
+def test_the_shortest_distance_and_underflow() -> None:
+    assert all(check.holds for check in run(Gradients(distance=1), Bench()).checks)
+    found = run(Gradients(distance=400, gain=0.1, seeds=1, width=8), Bench())
+    assert found.facts["kept"]["rnn"] == 0  # type: ignore[index]
+    assert any("too small for float64" in note for note in found.notes)
+
+
+def test_what_would_take_long_is_refused_and_who_leaves_stops_it() -> None:
+    with pytest.raises(InputError, match="fewer"):
+        run(Gradients(distance=400, width=64, seeds=20), Bench())
+
+    def leave(*_: object) -> None:
+        raise Cancelled
+
+    with pytest.raises(Cancelled):
+        run(Gradients(), Bench(report=leave))

@@ -1,0 +1,88 @@
+"""Small models past their trained length: the language they learn, and which of them hold."""
+
+import math
+from collections import Counter
+
+import pytest
+import torch
+
+from model.labs.bench import Bench, Cancelled
+from model.labs.parameters.positions import PastLength
+from model.labs.past_length import run
+from model.labs.result import Chart, Result
+from model.labs.small_models import VOCABULARY, Source, build, schemes
+
+
+@pytest.fixture(scope="module")
+def trained() -> tuple[Result, list[Result | None]]:
+    partial: list[Result | None] = []
+    bench = Bench(report=lambda _fraction, _words, so_far: partial.append(so_far))
+    return run(PastLength(trained=16, times=3, steps=130), bench), partial
+
+
+def test_what_is_added_fails_past_the_length_and_alibi_holds(
+    trained: tuple[Result, list[Result | None]],
+) -> None:
+    result = trained[0]
+    assert [check.name for check in result.checks if not check.holds] == []
+    assert len(result.checks) == 3
+    rows = {row["positions"]: row for row in result.facts["table"]}  # type: ignore[attr-defined]
+    assert set(rows) == set(schemes(9))
+    for name in ("sinusoidal", "learned table"):
+        assert rows[name]["loss past"] > rows["ALiBi"]["loss past"] + 0.5
+    assert all(row["loss within"] > result.facts["entropy"] - 0.05 for row in rows.values())
+    assert result.facts["best"] == "ALiBi"
+
+
+def test_each_model_is_shown_as_soon_as_it_is_trained(trained: tuple[Result, list[Result | None]]) -> None:
+    charts = [result.series[0] for result in trained[1] if result is not None]
+    counts = [len(chart.lines) for chart in charts if isinstance(chart, Chart)]
+    assert set(counts) == {3, 4, 5, 6, 7}
+    assert counts == sorted(counts)
+
+
+def test_the_entropy_is_what_the_language_has() -> None:
+    source = Source.of(0, 0.25)
+    ids = source.draw(4000, 40, torch.Generator().manual_seed(1))
+    right = Counter((ids[:, 2:] == source.table[ids[:, 1:-1], ids[:, :-2]]).flatten().tolist())
+    share = right[True] / right.total()
+    # A stray token hits the rule's by chance too.
+    assert share == pytest.approx(0.75 + 0.25 / VOCABULARY, abs=0.01)
+    counted = -share * math.log(share) - (1 - share) * math.log((1 - share) / (VOCABULARY - 1))
+    assert source.entropy == pytest.approx(counted, abs=0.02)
+
+
+@pytest.mark.parametrize(("noise", "entropy"), [(0.0, 0.0), (1.0, math.log(VOCABULARY))])
+def test_the_entropy_at_both_ends(noise: float, entropy: float) -> None:
+    assert Source.of(0, noise).entropy == pytest.approx(entropy)
+
+
+def test_untrained_models_are_not_judged() -> None:
+    result = run(PastLength(trained=16, times=2, steps=1), Bench())
+    assert result.checks == []
+    assert "Not trained far enough" in " ".join(result.notes)
+
+
+def test_a_seed_repeats_everything_and_touches_no_global_generator() -> None:
+    before = torch.get_rng_state()
+    first, again, other = (
+        run(PastLength(trained=16, times=2, steps=3, seed=seed), Bench()).facts["table"] for seed in (5, 5, 6)
+    )
+    assert first == again
+    assert first != other
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def test_it_stops_when_nobody_listens() -> None:
+    def left(*_: object) -> None:
+        raise Cancelled
+
+    with pytest.raises(Cancelled):
+        run(PastLength(), Bench(report=left))
+
+
+def test_models_differ_in_their_positions_alone() -> None:
+    weights = {
+        name: build(position, 0).stack.blocks[0].attention.q.weight for name, position in schemes(32).items()
+    }  # type: ignore[union-attr]
+    assert all(weight.shape == (64, 64) for weight in weights.values())

@@ -1,0 +1,74 @@
+import math
+
+import pytest
+from pydantic import ValidationError
+
+from model.labs import scaling_laws
+from model.labs.bench import Bench
+from model.labs.parameters.families import ScalingLaws
+
+
+def run(**values):
+    return scaling_laws.run(ScalingLaws(**values), Bench())
+
+
+@pytest.mark.parametrize("size", [1.0, 8.5e7, 1.5e9, 1e16])
+def test_the_laws_are_those_of_kaplan(size):
+    facts = run(parameters=size, tokens=3e11).facts
+    assert facts["size"]["loss"] == pytest.approx((8.8e13 / size) ** 0.076, rel=1e-12)
+    assert facts["data"]["loss"] == pytest.approx((5.4e13 / 3e11) ** 0.095, rel=1e-12)
+    days = 6 * size * 3e11 / 8.64e19
+    assert facts["compute"]["x"] == pytest.approx(days, rel=1e-12)
+    assert facts["compute"]["loss"] == pytest.approx((3.1e8 / days) ** 0.050, rel=1e-12)
+
+
+def test_at_its_constant_a_law_says_one_nat():
+    facts = run(parameters=8.8e13, tokens=5.4e13).facts
+    assert facts["size"]["loss"] == pytest.approx(1)
+    assert facts["size"]["perplexity"] == pytest.approx(math.e)
+    assert facts["data"]["loss"] == pytest.approx(1)
+
+
+def test_doubling_saves_five_percent():
+    assert run().facts["size"]["doubling_saves"] == pytest.approx(1 - 2**-0.076)
+
+
+def test_slopes_of_the_drawn_lines_are_the_exponents():
+    checks = {check.about: check for check in run().checks}
+    assert {name: round(check.expected, 3) for name, check in checks.items()} == {
+        "size": -0.076,
+        "data": -0.095,
+        "compute": -0.050,
+    }
+    assert all(check.holds for check in checks.values())
+
+
+def test_ones_own_model_lies_on_each_curve():
+    for chart in run(parameters=3e8, tokens=7e9).series:
+        (own,) = [line for line in chart.lines if line.name == "your model"]
+        curve = chart.lines[0]
+        nearest = min(range(len(curve.x)), key=lambda i, at=own.x[0]: abs(math.log(curve.x[i] / at)))
+        assert own.y[0] == pytest.approx(curve.y[nearest], rel=0.05)
+        assert curve.y[0] > own.y[0] > curve.y[-1]
+
+
+def test_published_models_are_counted_without_embeddings():
+    rows = {row["model"]: row for row in run().facts["models"]}
+    assert rows["GPT-2 small"]["parameters without embeddings"] == 85_056_000
+    assert rows["GPT-2 small"]["loss predicted"] == pytest.approx((8.8e13 / 85_056_000) ** 0.076)
+    assert "BERT base (uncased)" not in rows
+
+
+def test_beyond_what_was_fitted_is_said():
+    assert run(parameters=1e9, tokens=1e10).notes == []
+    notes = run(parameters=1.75e11, tokens=3e11).notes
+    assert len(notes) == 2
+    assert all("guess" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    "values", [{"parameters": 0}, {"parameters": 1e17}, {"tokens": 0.5}, {"tokens": "many"}]
+)
+def test_what_cannot_be_asked_is_refused(values):
+    with pytest.raises(ValidationError):
+        ScalingLaws(**values)
