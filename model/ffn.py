@@ -39,7 +39,8 @@ class FeedForward(nn.Module):
     def forward(self, x: Tensor, tap: Tap | None = None) -> Tensor:
         """Maps x [B, T, D] to [B, T, D]."""
         recording = tap is not None and (tap.wants("ffn_pre") or tap.wants("ffn_act"))
-        if x.device.type != "cpu" or x.requires_grad or recording:
+        short = x.shape[:-1].numel() <= POSITIONS
+        if short or x.device.type != "cpu" or x.requires_grad or recording:
             return self._positions(x, tap)  # [B, T, D]
         out = x.new_empty(x.shape)  # [B, T, D]
         # Flat, since torch multiplies a slice of a batch by a slower routine.

@@ -4,8 +4,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-# Where the result has so many numbers oneDNN multiplies faster than MKL, which torch takes for float32.
-NUMBERS = 8192
+# From so many multiplications on, and by a weight of more numbers than this, oneDNN is faster than MKL, which
+# torch takes for float32.
+PRODUCTS = 8_000_000
+SMALL_WEIGHT = 1 << 17
 # What torch's own compiler calls. Where a torch lacks it, MKL does.
 _ONEDNN = getattr(torch.ops.mkldnn, "_linear_pointwise", None)
 
@@ -23,4 +25,4 @@ class Linear(nn.Linear):
     def _suits(self, x: Tensor) -> bool:
         # oneDNN's routine knows no gradients.
         plain = x.device.type == "cpu" and x.dtype == torch.float32 and not torch.is_grad_enabled()
-        return plain and x.numel() // self.in_features * self.out_features >= NUMBERS
+        return plain and self.weight.numel() > SMALL_WEIGHT and x.numel() * self.out_features >= PRODUCTS

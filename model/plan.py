@@ -74,15 +74,16 @@ class Plan(BaseModel):
         refuse_idle(self._acting(model), model)
         masks, scales = self._masks(model, tokens, source_tokens), self._scales(model)
         patterns = self._patterns(model, tokens, source_tokens)
-        return {
-            site: ScoreRule(
-                tuple(scales.get((site, head), model.scale_of(site)) for head in _heads(model, site)),
-                tuple(masks.get((site, head), model.mask_of(site)) for head in _heads(model, site)),
+        rules = {}
+        for site in model.sites:
+            heads, scale, mask = _heads(model, site), model.scale_of(site), model.mask_of(site)
+            rules[site] = ScoreRule(
+                tuple(scales.get((site, head), scale) for head in heads),
+                tuple(masks.get((site, head), mask) for head in heads),
                 softcap=model.attention_of(site).softcap,
                 patterns=tuple((head, pattern) for (at, head), pattern in patterns.items() if at == site),
             )
-            for site in model.sites
-        }
+        return rules
 
     def canonical(self, model: Sites) -> "Plan":
         """The plan without what changes nothing, in one order, so that equal runs have equal plans.

@@ -164,12 +164,10 @@ class Stack(nn.Module):
     def _step(self, layer: int, run: StackRun, rotation: Rotation | None) -> BlockRun:
         where = self.config.name, layer
         tap = None if run.recorder is None else Tap(run.recorder, where)
-        own, cross = self._own(layer, run, rotation), self._cross(layer, run)
-        if tap is not None:
-            own, cross = replace(own, tap=tap), cross and replace(cross, tap=tap)
+        own, cross = self._own(layer, run, rotation, tap), self._cross(layer, run, tap)
         return BlockRun(own, cross, run.memory, run.program.left_out.get(where, frozenset()), tap)
 
-    def _own(self, layer: int, run: StackRun, rotation: Rotation | None) -> SiteRun:
+    def _own(self, layer: int, run: StackRun, rotation: Rotation | None, tap: Tap | None) -> SiteRun:
         site = self.config.self_sites[layer]
         rule = run.program.rules[site]
         if self.bias is not None:
@@ -178,19 +176,20 @@ class Stack(nn.Module):
             if change is not None and layer >= change.from_layer:
                 places = placed(change, run.positions)
                 rule = replace(rule, bias=None) if places is None else replace(rule, places=places[0])
-        return self._site_run(site, rule, run, rotation=rotation, real=run.real)
+        return self._site_run(site, rule, run, tap, rotation=rotation, real=run.real)
 
-    def _cross(self, layer: int, run: StackRun) -> SiteRun | None:
+    def _cross(self, layer: int, run: StackRun, tap: Tap | None) -> SiteRun | None:
         if self.config.cross is None:
             return None
         site = self.config.cross_sites[layer]
-        return self._site_run(site, run.program.rules[site], run, real=run.memory_real, cross=True)
+        return self._site_run(site, run.program.rules[site], run, tap, real=run.memory_real, cross=True)
 
     def _site_run(
         self,
         site: str,
         rule: ScoreRule,
         run: StackRun,
+        tap: Tap | None,
         *,
         rotation: Rotation | None = None,
         real: Tensor | None = None,
@@ -207,6 +206,7 @@ class Stack(nn.Module):
             run.first,
             cross,
             run.fused,
+            tap,
         )
 
     def _from_layer(self, run: StackRun) -> int:

@@ -62,6 +62,8 @@ class BoundedReader(gguf.GGUFReader):
         return start - origin, parts, list(range(count)), [Kind.ARRAY, Kind.STRING]
 
     def _build_fields(self, offs: int, count: int) -> int:
+        # Each of a million slices of a memmap would be a memmap, which takes far longer to make.
+        self.data = self.data.view(np.ndarray)  # type: ignore[assignment]  # the parent indexes it only
         if count > _MOST_FIELDS:
             raise ValueError(f"it claims {count} metadata fields")
         end: int = super()._build_fields(offs, count)

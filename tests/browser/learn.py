@@ -83,3 +83,12 @@ def _enter(control: Locator, value: object) -> None:
     else:
         control.fill(str(value))
         control.dispatch_event("change")
+
+
+_RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
+
+
+def number(text: str) -> float:
+    """A number as the page writes it: 1,536 or 1.43 · 10⁻¹⁷ or 65.6 %, without the percent."""
+    mantissa, _, exponent = text.replace(",", "").replace(" %", "").partition(" · 10")
+    return float(mantissa) * 10.0 ** int(exponent.translate(_RAISED) or "0")

@@ -9,7 +9,7 @@ from playwright.sync_api import Locator
 
 from tests.browser.atlas import REFUSED
 from tests.browser.conftest import Opener
-from tests.browser.learn import Learn
+from tests.browser.learn import Learn, number
 
 pytestmark = [pytest.mark.browser, pytest.mark.weights]
 
@@ -62,7 +62,7 @@ def test_every_stage_of_a_row_and_its_sum(learn: Learn) -> None:
     learn.lab("row")
     pick(learn, "row", "query", 3)
     rows = table(learn.page.locator("#row"))
-    weights = [float(cells[-2].replace(" · 10^", "e")) for cells in rows]
+    weights = [number(cells[-2]) for cells in rows]
     assert len(rows) == 16
     assert sum(weights) == pytest.approx(1, abs=2e-3)
     scaled = np.array([float(cells[2]) for cells in rows])
@@ -132,11 +132,11 @@ def test_masks_are_swapped_on_the_same_weights(learn: Learn) -> None:
 def test_under_a_causal_mask_no_token_notices_another_ending(learn: Learn) -> None:
     learn.visit("attention")
     learn.lab("future")
-    assert float(learn.fact("future", "noticed_own").split()[0]) > 10
+    assert number(learn.fact("future", "noticed_own")) > 10
     assert learn.check("future", "what earlier tokens notice under the chosen mask")["measured"] == 0
     learn.set("future", mask="bidirectional", ending="hungry.")
     assert learn.fact("future", "other_last") == "hungry"
-    assert float(learn.fact("future", "noticed_chosen").split()[0]) > 1
+    assert number(learn.fact("future", "noticed_chosen")) > 1
     assert learn.checks("future") == {}
 
 

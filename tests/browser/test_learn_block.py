@@ -3,7 +3,7 @@
 import pytest
 
 from tests.browser.atlas import REFUSED
-from tests.browser.learn import Learn
+from tests.browser.learn import Learn, number
 
 pytestmark = [pytest.mark.browser, pytest.mark.weights]
 
@@ -13,11 +13,6 @@ def table(learn: Learn, section: str, name: str) -> dict[str, list[str]]:
     rows = learn.page.locator(f'#{section} [data-table="{name}"] tbody tr').all()
     cells = [row.locator("td").all_inner_texts() for row in rows]
     return {row[0]: row[1:] for row in cells}
-
-
-def number(text: str) -> float:
-    """A number as the page writes it: 1,536 or 1.43 · 10^-17."""
-    return float(text.replace(",", "").replace(" · 10^", "e"))
 
 
 def test_a_walk_through_one_block(learn: Learn) -> None:

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.learn import Learn
+from tests.browser.learn import Learn, number
 
 pytestmark = [pytest.mark.browser, pytest.mark.weights]
 
@@ -14,13 +14,13 @@ SAME = "He sat down on the bank."
 def test_the_word_parts_from_itself_and_does_not_in_one_sentence(learn: Learn) -> None:
     learn.visit("context")
     learn.lab("parting")
-    start, end, others = (float(learn.fact("parting", path)) for path in ("start", "end", "others_end"))
+    start, end, others = (number(learn.fact("parting", path)) for path in ("start", "end", "others_end"))
     assert others < end < start < 1
     assert learn.check("parting", START)["measured"] == pytest.approx(1, abs=1e-5)
     learn.set("parting", first=SAME, second=SAME)
-    assert float(learn.fact("parting", "end")) == pytest.approx(1, abs=1e-4)
+    assert number(learn.fact("parting", "end")) == pytest.approx(1, abs=1e-4)
     learn.set("parting", second="He put money in the bank.")
-    assert float(learn.fact("parting", "end")) < 0.99
+    assert number(learn.fact("parting", "end")) < 0.99
 
 
 def test_another_word(learn: Learn) -> None:
@@ -29,7 +29,7 @@ def test_another_word(learn: Learn) -> None:
         "parting", word="spring", first="The spring in the clock broke.", second="Flowers bloom in spring."
     )
     assert learn.fact("parting", "word") == "spring"
-    assert float(learn.fact("parting", "end")) < 0.9
+    assert number(learn.fact("parting", "end")) < 0.9
     learn.set("parting", word="autumn")
     assert "The first text has no word “autumn”" in learn.problem("parting")
 
@@ -42,11 +42,11 @@ def test_under_a_causal_mask_later_words_change_nothing(learn: Learn) -> None:
         first="On the bank there was mud.",
         second="On the bank there was money.",
     )
-    assert float(learn.fact("parting", "start")) == pytest.approx(1, abs=1e-4)
-    assert float(learn.fact("parting", "end")) == pytest.approx(1, abs=1e-4)
+    assert number(learn.fact("parting", "start")) == pytest.approx(1, abs=1e-4)
+    assert number(learn.fact("parting", "end")) == pytest.approx(1, abs=1e-4)
     expect(learn.lab("parting").locator(".notes")).to_contain_text("hides what stands after the word")
     learn.set("parting", first="Mud lay on the bank.", second="Money lay in the bank.")
-    assert float(learn.fact("parting", "end")) < 0.95
+    assert number(learn.fact("parting", "end")) < 0.95
 
 
 def test_its_heads_look_at_river_and_at_account(learn: Learn) -> None:

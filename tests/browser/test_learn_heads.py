@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.atlas import REFUSED
-from tests.browser.learn import Learn
+from tests.browser.learn import Learn, number
 
 pytestmark = [pytest.mark.browser, pytest.mark.weights]
 
@@ -39,7 +39,7 @@ def test_heads_add_up_to_the_layers_output_whatever_the_layer(learn: Learn) -> N
         assert check["holds"]
         assert 0 < check["measured"] < 1e-4
         seen.add(check["measured"])
-        assert float(learn.fact("sum", "difference")) == pytest.approx(check["measured"], rel=0.01)
+        assert number(learn.fact("sum", "difference")) == pytest.approx(check["measured"], rel=0.01)
     assert len(seen) == 2
     assert "384 × 384" in learn.page.locator('#sum [data-table="steps"]').inner_text()
     learn.set("sum", model="smollm2")
@@ -51,13 +51,13 @@ def test_subspaces_against_random_ones(learn: Learn) -> None:
     learn.visit("heads")
     learn.lab("subspaces")
     # K/D of minilm and of smollm2.
-    assert float(learn.fact("subspaces", "subspaces.random")) == pytest.approx(32 / 384, abs=1e-4)
+    assert number(learn.fact("subspaces", "subspaces.random")) == pytest.approx(32 / 384, abs=1e-4)
     before = learn.fact("subspaces", "subspaces.mean")
     learn.set("subspaces", projection="queries")
     assert learn.fact("subspaces", "subspaces.of") == "queries"
     assert learn.fact("subspaces", "subspaces.mean") != before
     learn.set("subspaces", model="smollm2")
-    assert float(learn.fact("subspaces", "subspaces.random")) == pytest.approx(64 / 576, abs=1e-4)
+    assert number(learn.fact("subspaces", "subspaces.random")) == pytest.approx(64 / 576, abs=1e-4)
 
 
 def test_lengths_follow_the_layer(learn: Learn) -> None:
@@ -67,7 +67,8 @@ def test_lengths_follow_the_layer(learn: Learn) -> None:
     before = learn.fact("lengths", "longest.length")
     learn.set("lengths", layer=0)
     assert learn.fact("lengths", "longest.length") != before
-    longest, shortest = (float(learn.fact("lengths", f"{which}.length")) for which in ("longest", "shortest"))
+    found = [learn.fact("lengths", f"{which}.length") for which in ("longest", "shortest")]
+    longest, shortest = map(number, found)
     assert longest > shortest > 0
 
 
@@ -75,11 +76,11 @@ def test_heads_that_link_it_to_animal(learn: Learn) -> None:
     learn.visit("heads")
     learn.lab("search")
     assert learn.fact("search", "best.name") == "L3H1"
-    assert float(learn.fact("search", "best.weight")) == pytest.approx(0.677, abs=1e-3)
+    assert number(learn.fact("search", "best.weight")) == pytest.approx(0.677, abs=1e-3)
     assert all(learn.checks("search").values())
     learn.set("search", target="street")
     assert learn.fact("search", "target") == "street"
-    assert float(learn.fact("search", "best.weight")) < 0.677
+    assert number(learn.fact("search", "best.weight")) < 0.677
     learn.tolerate(REFUSED)
     learn.set("search", target="nowhere")
     assert "no word “nowhere”" in learn.problem("search")
@@ -109,7 +110,7 @@ def test_labels_with_their_definitions_scores_and_the_users_text(learn: Learn) -
     assert "antecedent" in learn.fact("labels", "chosen.definition")
     assert all(learn.checks("labels").values())
     score, beside, fixed = (
-        float(learn.fact("labels", path)) for path in ("best.score", "best.beside", "chosen.fixed")
+        number(learn.fact("labels", path)) for path in ("best.score", "best.beside", "chosen.fixed")
     )
     assert score - beside == pytest.approx(fixed, abs=1e-3)
     assert "L3H1" in learn.fact("labels", "several_example")
@@ -117,6 +118,6 @@ def test_labels_with_their_definitions_scores_and_the_users_text(learn: Learn) -
     assert learn.fact("labels", "best.active") == "without an occasion"
     learn.set("labels", label="previous")
     assert learn.fact("labels", "best.name") == "L0H2"
-    assert float(learn.fact("labels", "best.score")) > 0.99
+    assert number(learn.fact("labels", "best.score")) > 0.99
     learn.page.get_by_text("How each label is defined").click()
     expect(learn.page.locator('#labels [data-table="definitions"]')).to_contain_text("Attention sink")

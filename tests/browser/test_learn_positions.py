@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Locator
 
 from tests.browser.atlas import REFUSED
-from tests.browser.learn import Learn
+from tests.browser.learn import Learn, number
 
 pytestmark = [pytest.mark.browser, pytest.mark.weights]
 
@@ -17,26 +17,22 @@ def page(learn: Learn) -> Learn:
     return learn.visit("positions")
 
 
-def _number(text: str) -> float:
-    return float(text.replace(",", "").replace(" · 10^", "e"))
-
-
 def test_the_norm_is_half_the_width_and_the_wavelength_follows_the_pair(page: Learn) -> None:
     page.set("waves", d_model=512, pair=100)
     norm = page.check("waves", "‖PE‖² = d/2 at every position")
     assert (norm["measured"], norm["holds"]) == (pytest.approx(256), True)
-    assert _number(page.fact("waves", "wavelength")) == pytest.approx(
+    assert number(page.fact("waves", "wavelength")) == pytest.approx(
         2 * math.pi * 10000 ** (200 / 512), rel=1e-3
     )
     page.set("waves", pair=5)
-    assert _number(page.fact("waves", "wavelength")) == pytest.approx(
+    assert number(page.fact("waves", "wavelength")) == pytest.approx(
         2 * math.pi * 10000 ** (10 / 512), rel=1e-3
     )
 
 
 def test_wavelengths_follow_the_base(page: Learn) -> None:
     page.set("wavelengths", base=100, d_model=64)
-    assert _number(page.fact("wavelengths", "longest")) == pytest.approx(
+    assert number(page.fact("wavelengths", "longest")) == pytest.approx(
         2 * math.pi * 100 ** (62 / 64), rel=1e-3
     )
     assert all(page.checks("wavelengths").values())
@@ -148,13 +144,13 @@ def test_the_score_depends_on_the_distance_alone_in_both_layouts(page: Learn) ->
 
 def test_stretching_slows_the_slowest_plane_by_the_factor(page: Learn) -> None:
     page.set("rope-stretch", scaling="none", base=10000)
-    plain = _number(page.fact("rope-stretch", "wavelength_last"))
+    plain = number(page.fact("rope-stretch", "wavelength_last"))
     assert plain == pytest.approx(2 * math.pi * 10000 ** (62 / 64), rel=1e-3)
     page.set("rope-stretch", scaling="linear", factor=4)
-    assert _number(page.fact("rope-stretch", "wavelength_last")) == pytest.approx(4 * plain, rel=1e-2)
-    assert _number(page.fact("rope-stretch", "wavelength_first")) == pytest.approx(8 * math.pi, rel=1e-3)
+    assert number(page.fact("rope-stretch", "wavelength_last")) == pytest.approx(4 * plain, rel=1e-2)
+    assert number(page.fact("rope-stretch", "wavelength_first")) == pytest.approx(8 * math.pi, rel=1e-3)
     page.set("rope-stretch", scaling="llama3")
-    assert _number(page.fact("rope-stretch", "wavelength_first")) == pytest.approx(2 * math.pi, rel=1e-3)
+    assert number(page.fact("rope-stretch", "wavelength_first")) == pytest.approx(2 * math.pi, rel=1e-3)
 
 
 def test_a_real_query_and_key_keep_their_score_when_both_move(page: Learn) -> None:
@@ -167,7 +163,7 @@ def test_a_real_query_and_key_keep_their_score_when_both_move(page: Learn) -> No
 
 def test_slopes_are_powers_of_two_and_buckets_are_t5s(page: Learn) -> None:
     page.set("alibi", heads=16, head=2)
-    assert _number(page.fact("alibi", "slope")) == pytest.approx(2**-1.5, rel=1e-3)
+    assert number(page.fact("alibi", "slope")) == pytest.approx(2**-1.5, rel=1e-3)
     assert page.check("alibi", "all slopes and the paper's rule, largest difference")["measured"] == 0
     page.set("t5", distance=-100)
     assert (page.fact("t5", "bucket"), page.fact("t5", "shared")) == ("15", "-91 and all beyond")
@@ -188,13 +184,13 @@ def test_the_learned_table_is_compared_and_taken_apart(page: Learn) -> None:
 
 def test_order_is_lost_without_positions_and_found_with_them_or_a_causal_mask(page: Learn) -> None:
     page.lab("order")
-    assert _number(page.fact("order", "largest")) <= 1e-5
+    assert number(page.fact("order", "largest")) <= 1e-5
     page.set("order", positions="on")
-    assert _number(page.fact("order", "largest")) > 0.1
+    assert number(page.fact("order", "largest")) > 0.1
     page.set("order", positions="off", mask="causal")
-    assert _number(page.fact("order", "largest")) > 0.1
+    assert number(page.fact("order", "largest")) > 0.1
     page.set("order", mask="own", text="the cat sees a dog", other="a dog sees the cat")
-    assert _number(page.fact("order", "largest")) <= 1e-5
+    assert number(page.fact("order", "largest")) <= 1e-5
     page.tolerate(REFUSED)
     page.set("order", other="a dog sees the bird")
     assert "same tokens" in page.problem("order")
@@ -203,7 +199,7 @@ def test_order_is_lost_without_positions_and_found_with_them_or_a_causal_mask(pa
 def test_the_share_of_the_first_token_tells_the_place_under_a_causal_mask(page: Learn) -> None:
     page.set("mask-order", word="tree", repeats=12)
     assert all(page.checks("mask-order").values())
-    first, last = (_number(page.fact("mask-order", f"{which}_share")) for which in ("first", "last"))
+    first, last = (number(page.fact("mask-order", f"{which}_share")) for which in ("first", "last"))
     assert last == pytest.approx(1 / (1 + 12 * (1 / first - 1)), rel=1e-2)
 
 

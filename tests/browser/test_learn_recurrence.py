@@ -3,7 +3,7 @@
 import pytest
 
 from tests.browser.atlas import REFUSED
-from tests.browser.learn import Learn
+from tests.browser.learn import Learn, number
 
 pytestmark = [pytest.mark.browser, pytest.mark.weights]
 
@@ -11,10 +11,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.weights]
 @pytest.fixture
 def page(learn: Learn) -> Learn:
     return learn.visit("recurrence")
-
-
-def _number(text: str) -> float:
-    return float(text.replace(",", "").replace(" · 10^", "e").replace(" %", ""))
 
 
 def test_steps_follow_the_length_in_recurrent_nets_only(page: Learn) -> None:
@@ -32,8 +28,8 @@ def test_steps_follow_the_length_in_recurrent_nets_only(page: Learn) -> None:
 def test_operations_cross_where_length_and_width_are_equal(page: Learn) -> None:
     page.set("operations", length=20, width=40)
     assert page.fact("operations", "fewer") == "self-attention"
-    assert _number(page.fact("operations", "recurrent_term")) == 20 * 40**2
-    assert _number(page.fact("operations", "attention_term")) == 20**2 * 40
+    assert number(page.fact("operations", "recurrent_term")) == 20 * 40**2
+    assert number(page.fact("operations", "attention_term")) == 20**2 * 40
     page.set("operations", length=40)
     assert page.fact("operations", "fewer") == "neither"
     page.set("operations", length=80)
@@ -48,7 +44,7 @@ def test_times_are_measured_for_all_nets_and_told(page: Learn) -> None:
     assert page.charts("time") == ["time"]
     assert page.fact("time", "rounds") == "4"
     for net in ("rnn", "lstm", "gru", "self_attention", "causal_attention"):
-        assert _number(page.fact("time", f"milliseconds.{net}")) > 0
+        assert number(page.fact("time", f"milliseconds.{net}")) > 0
     assert page.page.locator('#time [data-table="race"] tbody tr').count() == 3
 
 
@@ -96,20 +92,20 @@ def test_a_position_outside_gets_a_sentence(page: Learn) -> None:
 def test_gradients_vanish_by_a_factor_and_explode_with_the_gain(page: Learn) -> None:
     page.set("gradients", distance=20, seeds=2)
     assert all(page.checks("gradients").values())
-    near = _number(page.fact("gradients", "kept.rnn"))
-    assert near < 1e-4 < _number(page.fact("gradients", "kept.attention"))
+    near = number(page.fact("gradients", "kept.rnn"))
+    assert near < 1e-4 < number(page.fact("gradients", "kept.attention"))
     page.set("gradients", distance=40)
-    assert _number(page.fact("gradients", "kept.rnn")) < 1e-4 * near
+    assert number(page.fact("gradients", "kept.rnn")) < 1e-4 * near
     page.set("gradients", gain=4)
-    assert _number(page.fact("gradients", "factor.rnn")) > 1
+    assert number(page.fact("gradients", "factor.rnn")) > 1
 
 
 def test_recall_is_trained_live_and_only_attention_spans_the_gap(page: Learn) -> None:
     page.set("recall", longest_gap=20, symbols=4, steps=60)
     assert page.charts("recall") == ["accuracy", "loss"]
-    assert _number(page.fact("recall", "chance")) == 25
-    assert _number(page.fact("recall", "last.attention")) > 90
-    assert _number(page.fact("recall", "last.rnn")) < 40
+    assert number(page.fact("recall", "chance")) == 25
+    assert number(page.fact("recall", "last.attention")) > 90
+    assert number(page.fact("recall", "last.rnn")) < 40
     assert all(page.checks("recall").values())
 
 

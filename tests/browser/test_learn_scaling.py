@@ -5,14 +5,9 @@ import math
 import pytest
 
 from tests.browser.atlas import REFUSED
-from tests.browser.learn import Learn
+from tests.browser.learn import Learn, number
 
 pytestmark = [pytest.mark.browser, pytest.mark.weights]
-
-
-def number(text: str) -> float:
-    """A number as the page writes it."""
-    return float(text.replace(",", "").replace(" %", "").replace(" · 10^", "e"))
 
 
 @pytest.mark.parametrize("d_k", [1, 16, 1024])

@@ -12,7 +12,16 @@ export function digits(value) {
   if (value === 0) return '0';
   if (Number.isInteger(value) && Math.abs(value) < 1e15) return value.toLocaleString('en');
   const size = Math.abs(value);
-  return size >= 1e5 || size < 1e-3 ? value.toExponential(2).replace('e', ' · 10^').replace('+', '') : String(Number(value.toPrecision(4)));
+  return size >= 1e5 || size < 1e-3 ? power(value) : String(Number(value.toPrecision(4)));
+}
+
+const RAISED = '⁰¹²³⁴⁵⁶⁷⁸⁹';
+
+/** @param {number} value @returns {string} such as 1.20 · 10⁻⁷ */
+function power(value) {
+  const [mantissa, exponent] = value.toExponential(2).split('e');
+  const raised = exponent.replace('+', '').replace('-', '⁻').replace(/\d/g, (digit) => RAISED[Number(digit)]);
+  return `${mantissa} · 10${raised}`;
 }
 
 /** @param {any} value @param {string} [format] @returns {string} */
@@ -20,7 +29,7 @@ export function formatted(value, format) {
   if (typeof value !== 'number') return value === null || value === undefined ? '–' : String(value);
   if (format === 'percent') return `${digits(100 * value)} %`;
   if (format === 'integer') return Math.round(value).toLocaleString('en');
-  if (format === 'scientific') return value.toExponential(2);
+  if (format === 'scientific') return value === 0 ? '0' : power(value);
   return digits(value);
 }
 
