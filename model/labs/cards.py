@@ -9,7 +9,7 @@ from model.checkpoints.checkpoint import Checkpoint
 from model.config import AudioConfig, TransformerConfig
 from model.labs import costs
 from model.labs.costs import Lengths
-from model.labs.counting import EMBEDDINGS, Weight, block_matrices, by_part, weights
+from model.labs.counting import EMBEDDINGS, Weight, block_matrices, by_part, unembedding, weights
 from model.labs.described import describe
 from model.labs.result import Axis, Chart, Check, Line
 
@@ -49,8 +49,9 @@ class Card:
 
     @property
     def without_embeddings(self) -> int:
-        """Parameters as Kaplan et al. 2020 count them: no token, position or segment embeddings."""
-        return self.parameters - sum(self.parts.get(part, 0) for part in EMBEDDINGS)
+        """Parameters as Kaplan et al. 2020 count them: no vocabulary, position or segment matrices."""
+        embeddings = sum(self.parts.get(part, 0) for part in EMBEDDINGS)
+        return self.parameters - embeddings - unembedding(self.weights)
 
     @property
     def bytes(self) -> int:

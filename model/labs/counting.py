@@ -62,6 +62,11 @@ def by_part(found: list[Weight]) -> dict[str, int]:
     return {part: number for part, number in sums.items() if number}
 
 
+def unembedding(found: list[Weight]) -> int:
+    """Parameters from the width to the vocabulary in a head of its own; 0 where the head is the embedding."""
+    return sum(one.parameters for one in found if one.name.startswith("head.projection."))
+
+
 def pooler(config: TransformerConfig) -> int:
     """Parameters of BERT's pooler: a dense layer over [CLS] that feeds classifiers (Devlin et al. 2019)."""
     with torch.device("meta"), Unfilled():

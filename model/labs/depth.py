@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -220,7 +221,7 @@ def _log10(value: float) -> float:
 
 
 def _facts(variants: Sequence[Variant], signals: Signals) -> dict[str, object]:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "stack": variant.name,
             "gradient at the input": median(one.gradient[0] for one in signals[variant.name]),
@@ -229,7 +230,14 @@ def _facts(variants: Sequence[Variant], signals: Signals) -> dict[str, object]:
         }
         for variant in variants
     ]
-    return {"ends": rows, "blocks": variants[0].settings.depth}
+    named = {
+        row["stack"].replace(" ", "_"): {
+            "gradient": row["gradient at the input"],
+            "likeness": row["likeness of tokens"],
+        }
+        for row in rows
+    }
+    return {"ends": rows, "blocks": variants[0].settings.depth, **named}
 
 
 def _notes(signals: Signals) -> list[str]:

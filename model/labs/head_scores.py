@@ -46,11 +46,11 @@ def _layer(site: SiteTrace) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     raw, masked = (site.attention(site.all_heads, rows, stage).cpu() for stage in RAW_AND_MASKED)  # [H, T, S]
     is_open = torch.isfinite(masked)  # [H, T, S]
     share, largest = row_measures(masked.softmax(dim=-1), is_open)
-    spread = _spread(raw, is_open)  # [H]
+    spread = row_spread(raw, is_open)  # [H]
     return spread, spread * spread.new_tensor(site.rule.scales).abs(), share, largest
 
 
-def _spread(scores: Tensor, is_open: Tensor) -> Tensor:
+def row_spread(scores: Tensor, is_open: Tensor) -> Tensor:
     """Standard deviation of the open scores of each row of [H, T, S], root mean square over rows: [H].
 
     What all keys of a row have in common cancels in the softmax, so that only this spread decides.
@@ -76,6 +76,13 @@ def open_scores(ran: Ran, where: Where, stage: Stage) -> Tensor:
     site, rows = where.of(ran), range(len(ran.labels))
     is_open = torch.isfinite(site.attention(where.heads, rows, "masked"))  # [1, T, S]
     return site.attention(where.heads, rows, stage)[is_open].cpu().double()  # [pairs]
+
+
+def head_spread(ran: Ran, where: Where, stage: Stage) -> float:
+    """One head's `row_spread` at a stage before the mask, of the scores at that stage themselves."""
+    site, rows = where.of(ran), range(len(ran.labels))
+    is_open = torch.isfinite(site.attention(where.heads, rows, "masked"))  # [1, T, S]
+    return row_spread(site.attention(where.heads, rows, stage), is_open).item()
 
 
 def multiplied(site: SiteTrace, where: Where, times: float) -> tuple[Tensor, Tensor]:

@@ -170,8 +170,9 @@ def _notes(table: Table, parameters: LearnedPositions) -> list[str]:
         shown = (
             f"positions {parameters.first} to {last} of {N} and the first {min(D, COLUMNS)} of {D} dimensions"
         )
-        notes.append(f"The picture of the table shows {shown}, the components at most {ROWS} positions.")
+        notes.append(f"The picture of the table shows {shown}.")
     if N > ROWS:
+        notes.append(f"The curves of the principal components show at most {ROWS} positions.")
         notes.append(f"The picture of similarities shows one position in {-(-N // ROWS)}.")
     if table.left_out:
         notes.append(f"Components and periods are those of positions {table.left_out} to {N - 1}.")

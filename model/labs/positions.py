@@ -14,7 +14,7 @@ ROWS, COLUMNS, POINTS = 128, 256, 512
 
 
 def run(parameters: Positions, _bench: Bench) -> Result:
-    """Every series of the sinusoidal positions. Raises InputError for an odd width or a base below 1."""
+    """Every series of the sinusoidal positions. Raises InputError for an odd width."""
     _refuse(parameters)
     wave = Sinusoid(parameters.d_model, parameters.base)
     pair = min(parameters.pair, parameters.d_model // 2 - 1)
@@ -36,11 +36,6 @@ def _refuse(parameters: Positions) -> None:
         raise InputError(
             f"d_model is {width}, but every wave takes two dimensions, one for its sine and one for its "
             "cosine: choose an even width."
-        )
-    if parameters.base < 1:
-        raise InputError(
-            f"base is {parameters.base:g}, but wavelengths grow from 2π towards 2π · base, and below 1 they "
-            "would shrink: choose a base of at least 1."
         )
 
 

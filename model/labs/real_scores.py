@@ -8,7 +8,7 @@ from torch import Tensor
 
 from model.errors import InputError
 from model.labs.bench import Bench
-from model.labs.head_scores import Heads, measure, multiplied, open_scores, row_measures
+from model.labs.head_scores import Heads, head_spread, measure, multiplied, open_scores, row_measures
 from model.labs.one_head import Where, relative
 from model.labs.parameters.scaling import RealScores
 from model.labs.reading import Ran, read, run_ids
@@ -130,13 +130,19 @@ def _heat(heated: Multiplied, where: Where) -> Chart:
 
 def _checks(ran: Ran, where: Where, heated: Multiplied) -> list[Check]:
     sums = max((weights.sum(dim=-1) - 1).abs().max().item() for weights, _ in heated)
-    raw, scaled = (open_scores(ran, where, stage).std().item() for stage in SHOWN)
+    raw, scaled = (head_spread(ran, where, stage) for stage in SHOWN)
     expected = raw * abs(where.of(ran).rule.scales[where.head])
     # d entropy / d factor = -factor · Var(score) under the weights: without a bias it can only fall.
     entropies = [entropy(weights).mean().item() for weights, _ in heated]
     rise = max(after - before for before, after in pairwise(entropies))
     checks = [
-        Check("spread after the scale", expected, scaled, 1e-4 * max(1.0, expected), about="scores"),
+        Check(
+            "spread within a row, after the scale",
+            expected,
+            scaled,
+            1e-4 * max(1.0, expected),
+            about="scores",
+        ),
         Check("rows that do not sum to 1, largest gap", 0.0, sums, 1e-9, about="temperature"),
     ]
     if where.of(ran).rule.bias is None:

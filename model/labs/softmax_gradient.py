@@ -1,86 +1,115 @@
-"""The gradient that reaches a query through softmax: factor · Kᵀ (diag(p) - p pᵀ) g, of a gradient g at p."""
+"""How much gradient reaches a query through its row of attention, by d_k and rule: medians of many rows."""
+
+import math
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from model.labs.bench import Bench
 from model.labs.parameters.scaling import SoftmaxGradient
+from model.labs.query_gradient import WIDTHS, by_autograd, by_formula, draw, norms
 from model.labs.result import Axis, Chart, Check, Line, Result
-from model.labs.softmax_measures import factor_of
-from model.labs.softmax_saturation import NAMES
+from model.labs.softmax_measures import factor_of, settled_from
+from model.labs.softmax_saturation import DEAD, NAMES, SAME
 
-WIDTHS = [2**power for power in range(15)]
+CHECKED_ROWS = 8
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Of the norms of many rows: their median with its standard error, and their quartiles."""
+
+    median: float
+    error: float
+    low: float
+    high: float
 
 
 def run(parameters: SoftmaxGradient, bench: Bench) -> Result:
-    """Median norm of the gradient at q by d_k and rule, by autograd; the formula checked at `d_k`."""
+    """Norm of the gradient at q over many rows, by d_k and rule; autograd and formula compared at `d_k`."""
     widths = sorted({*WIDTHS, parameters.d_k})
-    generator = torch.Generator().manual_seed(parameters.seed)
-    q = torch.randn(parameters.rows, widths[-1], generator=generator)  # [N, K]
-    keys = torch.randn(parameters.rows, parameters.keys, widths[-1], generator=generator)  # [N, S, K]
-    upstream = torch.randn(parameters.rows, parameters.keys, generator=generator)  # [N, S]
+    drawn = draw(parameters)
     rules = [rule for rule in NAMES if rule != "own" or parameters.rule == "own"]
-    norms: dict[str, list[float]] = {rule: [] for rule in rules}
+    found: dict[str, list[Spread]] = {rule: [] for rule in rules}
     for number, width in enumerate(widths):
         for rule in rules:
-            factor = factor_of(rule, width, parameters.factor)
-            reached = by_autograd(q[:, :width], keys[:, :, :width], upstream, factor)  # [N, K]
-            norms[rule].append(reached.norm(dim=-1).median().item())
+            found[rule].append(spread_of(norms(drawn, width, factor_of(rule, width, parameters.factor))))
         bench.report((number + 1) / len(widths), f"d_k = {width}", None)
+    apart = _apart(parameters)
+    lines = [_line(NAMES[rule], widths, of) for rule, of in found.items()]
+    title = "Norm of ∂L/∂q: median and quartiles"
+    chart = Chart("gradient", title, Axis("d_k", log=True), Axis("norm", log=True), lines)
+    what = f"autograd against the formula on {CHECKED_ROWS} rows, largest difference"
+    check = Check(what, 0.0, apart, 1e-9, about="gradient")
+    return Result([chart], [check], _facts(parameters, widths, found, apart), _notes(found))
+
+
+def spread_of(values: Tensor) -> Spread:
+    """Median, quartiles and standard error of the median of [N], N >= 2, by ranks (binomial, one sigma)."""
+    low, median, high = values.quantile(values.new_tensor([0.25, 0.5, 0.75])).tolist()
+    count, ordered = len(values), values.sort().values  # [N]
+    first, last = (int(count / 2 + side * math.sqrt(count) / 2) for side in (-1, 1))
+    return Spread(median, (ordered[last] - ordered[first]).item() / 2, low, high)
+
+
+def _apart(parameters: SoftmaxGradient) -> float:
+    """Largest difference of the two ways on a few rows whose keys are drawn in full."""
+    generator = torch.Generator().manual_seed(parameters.seed)
+    shapes = [(parameters.d_k,), (parameters.keys, parameters.d_k), (parameters.keys,)]
+    q, keys, upstream = (
+        torch.randn(CHECKED_ROWS, *shape, generator=generator, dtype=torch.float64) for shape in shapes
+    )  # [N, K], [N, S, K], [N, S]
     factor = factor_of(parameters.rule, parameters.d_k, parameters.factor)
-    # A few rows: in fp64 all of them would take a gigabyte.
-    at = q[:8, : parameters.d_k].double(), keys[:8, :, : parameters.d_k].double(), upstream[:8].double()
-    apart = (by_autograd(*at, factor) - by_formula(*at, factor)).abs().max().item()
-    lines = [Line(NAMES[rule], [float(one) for one in widths], _drawn(of)) for rule, of in norms.items()]
-    chart = Chart("gradient", "Median norm of ∂L/∂q", Axis("d_k", log=True), Axis("norm", log=True), lines)
-    check = Check("autograd against the formula, largest difference", 0.0, apart, 1e-9, about="gradient")
-    return Result([chart], [check], _facts(parameters, widths, norms, apart), _notes(norms))
+    ways = (way(q, keys, upstream, factor) for way in (by_autograd, by_formula))  # [N, K] each
+    return (next(ways) - next(ways)).abs().max().item()
 
 
-def by_autograd(q: Tensor, keys: Tensor, upstream: Tensor, factor: float) -> Tensor:
-    """∂L/∂q [N, K] of L = upstream · softmax(factor · keys q): q [N, K], keys [N, S, K], upstream [N, S]."""
-    asked = q.detach().clone().requires_grad_()  # [N, K]
-    with torch.enable_grad():
-        weights = (factor * (keys @ asked[:, :, None])[:, :, 0]).softmax(dim=-1)  # [N, S]
-        (reached,) = torch.autograd.grad((weights * upstream).sum(), asked)  # [N, K]
-    return reached
-
-
-def by_formula(q: Tensor, keys: Tensor, upstream: Tensor, factor: float) -> Tensor:
-    """The same written out: factor · Kᵀ (p ⊙ g - p (p·g))."""
-    weights = (factor * (keys @ q[:, :, None])[:, :, 0]).softmax(dim=-1)  # [N, S]
-    inner = weights * (upstream - (weights * upstream).sum(dim=-1, keepdim=True))  # [N, S]
-    return factor * (keys.mT @ inner[:, :, None])[:, :, 0]  # [N, K]
-
-
-def _drawn(values: list[float]) -> list[float | None]:
-    return [value or None for value in values]
+def _line(name: str, widths: list[int], found: list[Spread]) -> Line:
+    """The median where it is at least DEAD, with the part of the quartile band that is."""
+    medians = [one.median if one.median >= DEAD else None for one in found]
+    low = [max(one.low, DEAD) if one.high >= DEAD else None for one in found]
+    high = [one.high if one.high >= DEAD else None for one in found]
+    return Line(name, [float(one) for one in widths], medians, low=low, high=high)
 
 
 def _facts(
-    parameters: SoftmaxGradient, widths: list[int], norms: dict[str, list[float]], apart: float
+    parameters: SoftmaxGradient, widths: list[int], found: dict[str, list[Spread]], apart: float
 ) -> dict[str, object]:
     here = widths.index(parameters.d_k)
-    pairs = list(zip(widths, norms["none"], norms["inv_sqrt"], strict=True))
-    # From the last width on at which the unscaled gradient is not smaller.
-    larger = [width for width, unscaled, scaled in pairs if unscaled >= scaled]
-    smaller = [width for width in widths if width > max(larger, default=0)]
+    unscaled, scaled = found["none"], found["inv_sqrt"]
     return {
         "d_k": parameters.d_k,
         "rule": NAMES[parameters.rule],
-        "gradient": norms[parameters.rule][here],
-        "unscaled": norms["none"][here],
-        "scaled": norms["inv_sqrt"][here],
-        "inverse": norms["inv"][here],
-        "peak": max(pairs, key=lambda pair: pair[1])[0],
-        "smaller_from": smaller[0] if smaller else f"no d_k up to {widths[-1]}",
+        "rows": parameters.rows,
+        "gradient": vars(found[parameters.rule][here]),
+        "unscaled": vars(unscaled[here]),
+        "scaled": vars(scaled[here]),
+        "inverse": vars(found["inv"][here]),
+        "peak": max(zip(widths, unscaled, strict=True), key=lambda pair: pair[1].median)[0],
+        "smaller_from": _smaller_from(widths, unscaled, scaled),
+        "same_from": settled_from(widths, [one.median for one in scaled], SAME),
+        "same_within": SAME,
         "difference": apart,
     }
 
 
-def _notes(norms: dict[str, list[float]]) -> list[str]:
-    if all(value > 0 for of in norms.values() for value in of):
-        return []
-    return [
-        "Where a median is 0 to the last digit that fp32 holds, the line has a gap: a log axis has no zero."
+def _smaller_from(widths: list[int], unscaled: list[Spread], scaled: list[Spread]) -> int | str:
+    """From which width on the unscaled median is smaller by more than two standard errors."""
+    unclear = [
+        width
+        for width, one, other in zip(widths, unscaled, scaled, strict=True)
+        if other.median - one.median <= 2 * math.hypot(one.error, other.error)
     ]
+    clear = [width for width in widths if width > max(unclear, default=0)]
+    return clear[0] if clear else f"no d_k up to {widths[-1]}"
+
+
+def _notes(found: dict[str, list[Spread]]) -> list[str]:
+    drawn = (
+        "Given q, the norm of its gradient has an exact distribution, and rows are drawn from that; "
+        f"autograd is checked on {CHECKED_ROWS} rows with keys drawn in full."
+    )
+    if all(one.low >= DEAD for of in found.values() for one in of):
+        return [drawn]
+    return [drawn, f"The axis ends at {DEAD:g}: medians below are left out, and bands are cut off there."]

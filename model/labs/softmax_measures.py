@@ -1,6 +1,7 @@
 """How far a softmax has saturated, measured on rows of weights in fp64."""
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -44,3 +45,11 @@ def mean_largest(keys: int) -> float:
     below: Tensor = torch.special.erf(x / math.sqrt(2))  # [X]
     area: Tensor = torch.trapezoid(1 - below.pow(keys), x)
     return float(area)
+
+
+def settled_from(widths: Sequence[int], values: Sequence[float], within: float) -> int:
+    """The first width from which on all values are within the share `within` of the last one."""
+    away = [
+        width for width, value in zip(widths, values, strict=True) if abs(value / values[-1] - 1) > within
+    ]
+    return min(width for width in widths if width > max(away, default=0))

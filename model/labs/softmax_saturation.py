@@ -12,12 +12,21 @@ from torch import Tensor
 from model.labs.bench import Bench
 from model.labs.parameters.scaling import SoftmaxSaturation
 from model.labs.result import Axis, Chart, Check, Line, Result
-from model.labs.softmax_measures import entropy, factor_of, jacobian_norm, mean_largest, mean_norm
+from model.labs.softmax_measures import (
+    entropy,
+    factor_of,
+    jacobian_norm,
+    mean_largest,
+    mean_norm,
+    settled_from,
+)
 
 WIDTHS = [2**power for power in range(15)]
 NAMES = {"none": "1 (unscaled)", "inv_sqrt": "1/√d_k", "inv": "1/d_k", "own": "own factor"}
 # Below this a gradient is as good as none, as textbooks put it.
 DEAD = 1e-6
+# Two widths count as the same when their means are this close, as a share.
+SAME = 0.1
 Measures = dict[str, float]
 
 
@@ -120,12 +129,20 @@ def _facts(
         **found[parameters.rule][here],
         "unscaled": unscaled[here],
         "scaled": found["inv_sqrt"][here],
+        "same_from": max(_settled(widths, found["inv_sqrt"], of) for of in ("entropy", "largest_weight")),
+        "same_within": SAME,
         "threshold": DEAD,
         "hundred_from": _first(widths, [one["largest_score"] > 100 for one in unscaled]),
         "some_dead_from": _first(widths, [one["dead"] > 0.01 for one in unscaled]),
         "half_dead_from": _first(widths, [one["dead"] >= 0.5 for one in unscaled]),
         "rules": [_row(NAMES[rule], of[here]) for rule, of in found.items()],
     }
+
+
+def _settled(widths: list[int], found: list[Measures], of: str) -> int:
+    values = [one[of] for one in found]
+    # With one key entropy is 0 at every width.
+    return settled_from(widths, values, SAME) if values[-1] else widths[0]
 
 
 def _first(widths: list[int], holds: list[bool]) -> int | str:

@@ -1,5 +1,6 @@
 """T5's buckets: a bucket a distance while it is short, then ranges that grow (Raffel et al. 2020, 2.1)."""
 
+import math
 from bisect import bisect_right
 from functools import cache
 
@@ -13,6 +14,8 @@ from model.labs.parameters.alibi import T5Buckets
 from model.labs.result import Axis, Chart, Check, Heatmap, Line, Result
 
 SIDE, REACH = 128, 255
+# The models take logarithms in fp32, a few roundings of 2^-24 each; nearer than ON_EDGE is on the edge.
+FP32, ON_EDGE = 2.0**-22, 1e-12
 
 
 def run(parameters: T5Buckets, _bench: Bench) -> Result:
@@ -60,9 +63,9 @@ def range_starts(exact: int, wide: int, farthest: int) -> list[int]:
 
 
 def _refuse(parameters: T5Buckets) -> None:
-    if parameters.both_ways and (parameters.buckets < 4 or parameters.buckets % 2):
+    if parameters.both_ways and parameters.buckets % 2:
         raise InputError(
-            f"buckets is {parameters.buckets}, but both directions share them: choose an even number above 3."
+            f"buckets is {parameters.buckets}, but both directions share them: choose an even number."
         )
     exact = parameters.buckets // (4 if parameters.both_ways else 2)
     if parameters.max_distance <= exact:
@@ -99,13 +102,26 @@ def _matrix(bias: RelativeBias, length: int) -> Heatmap:
 
 
 def _checks(parameters: T5Buckets, found: Tensor, exact: Tensor) -> list[Check]:
-    off = (found - exact).abs().max().item()
+    far = parameters.length - 1
+    rounded = torch.tensor([_rounded(parameters, abs(offset)) for offset in range(-far, far + 1)])
+    wrong = int(((found != exact) & ~(rounded & ((found - exact).abs() == 1))).sum())
     used = len(set(found.tolist()))
-    # The models take logarithms in fp32: a distance right at a bucket's edge may fall to its neighbour.
+    name = "distances in another bucket than the paper's rule says, but for fp32 rounding"
     return [
-        Check("buckets and the paper's rule, largest difference", 0.0, float(off), 1.0, about="buckets"),
+        Check(name, 0.0, float(wrong), about="buckets"),
         Check("buckets in use", float(parameters.buckets), float(used), relation="<=", about="buckets"),
     ]
+
+
+def _rounded(parameters: T5Buckets, distance: int) -> bool:
+    """Whether a distance is so near a bucket's edge, but not on it, that fp32 may round it over."""
+    buckets = parameters.buckets // (2 if parameters.both_ways else 1)
+    exact = buckets // 2
+    if distance <= exact or distance >= parameters.max_distance:
+        return False
+    scale = (buckets - exact) / math.log(parameters.max_distance / exact)
+    step = scale * math.log(distance / exact)
+    return ON_EDGE < abs(step - round(step)) < FP32 * (step + scale)
 
 
 def _facts(parameters: T5Buckets, bias: RelativeBias, found: Tensor) -> dict[str, object]:

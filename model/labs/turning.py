@@ -105,11 +105,6 @@ def _refuse(parameters: RopeLab) -> None:
         raise InputError(
             f"d_k is {parameters.d_k}, but components are turned in planes of two: choose an even width."
         )
-    if parameters.base < 1:
-        raise InputError(
-            f"base is {parameters.base:g}, but plane i turns by base^(−2i/d_k), and below 1 later planes "
-            "would turn faster than the first: choose a base of at least 1."
-        )
     if parameters.scaling == "llama3" and not 0 < parameters.low < parameters.high:
         raise InputError(
             f"llama3 slows planes by and by between low = {parameters.low:g} and high = {parameters.high:g} "

@@ -161,3 +161,15 @@ def test_equal_words_keep_places_of_their_own(learn: Learn) -> None:
     assert len(set(drawn["y"])) == 2
     assert [word.rstrip("\u200b") for word in drawn["x"]] == ["the", "cat", "the"]
     assert len(figure["layout"]["xaxis"]["tickvals"]) == 3
+
+
+def test_another_text_or_model_without_the_picked_places_shows_its_first_ones(learn: Learn) -> None:
+    learn.tolerate(REFUSED)
+    learn.visit("attention")
+    name = learn.page.locator(".lab").first.get_attribute("data-testid")
+    assert name is not None
+    lab = name.removeprefix("lab-")
+    learn.set(lab, text="Yes")
+    assert learn.problem(lab) == ""
+    assert "first place is shown" in learn.lab(lab).locator(".notes").inner_text()
+    assert learn.checks(lab)

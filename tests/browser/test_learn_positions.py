@@ -60,8 +60,8 @@ def test_the_rotation_carries_any_position_on(page: Learn) -> None:
     ("values", "words"),
     [
         ({"d_model": 7}, "even width"),
-        ({"base": 0}, "at least 1"),
-        ({"base": -5}, "greater than or equal"),
+        ({"base": 0}, "greater than or equal to 1"),
+        ({"base": -5}, "greater than or equal to 1"),
         ({"length": "long"}, "length"),
     ],
 )

@@ -76,9 +76,17 @@ def test_the_jacobian_dies_where_it_is_measured_to_die(learn: Learn) -> None:
 
 def test_the_gradient_that_reaches_the_query(learn: Learn) -> None:
     learn.visit("scaling")
+    learn.lab("gradient")
+    assert learn.fact("gradient", "rows") == "1,000"
+    for seed in (1, 2):
+        learn.set("gradient", seed=seed)
+        assert number(learn.fact("gradient", "unscaled.median")) == pytest.approx(0.83, abs=0.2)
+        assert number(learn.fact("gradient", "scaled.median")) == pytest.approx(0.168, abs=0.006)
+        assert number(learn.fact("gradient", "peak")) in (16, 32, 64)
+        assert number(learn.fact("gradient", "same_from")) in (4, 8, 16)
     learn.set("gradient", d_k=16_384)
-    assert number(learn.fact("gradient", "unscaled")) < 1e-6
-    assert number(learn.fact("gradient", "scaled")) > 0.05
+    assert number(learn.fact("gradient", "unscaled.median")) < 1e-10
+    assert number(learn.fact("gradient", "scaled.median")) == pytest.approx(0.17, abs=0.006)
     assert all(learn.checks("gradient").values())
 
 
@@ -88,6 +96,8 @@ def test_real_heads_follow_the_scale(learn: Learn) -> None:
     learn.page.locator('#real [data-pick="head"]').select_option("2")
     learn.lab("real")
     assert number(learn.fact("real", "raw_spread")) == number(learn.fact("real", "most_spread"))
+    check = learn.check("real", "spread within a row, after the scale")
+    assert number(learn.fact("real", "scaled_spread")) == pytest.approx(check["measured"], rel=1e-3)
     learn.lab("curve")
     own = number(learn.fact("curve", "all_own_entropy"))
     assert number(learn.fact("curve", "all_entropy")) == own

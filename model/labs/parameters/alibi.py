@@ -18,7 +18,7 @@ class AlibiLab(Parameters):
 class T5Buckets(Parameters):
     """The buckets of distances of Raffel et al. 2020."""
 
-    buckets: Annotated[int, Field(ge=2, le=256, description="how many buckets there are in all")] = 32
+    buckets: Annotated[int, Field(ge=4, le=256, description="how many buckets there are in all")] = 32
     max_distance: Annotated[
         int, Field(ge=2, le=4096, description="from this distance on, all distances share the last bucket")
     ] = 128

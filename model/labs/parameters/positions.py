@@ -16,7 +16,7 @@ class Positions(Parameters):
         int, Field(ge=1, le=1024, json_schema_extra=EVEN, description="width of the model, an even number")
     ] = 128
     base: Annotated[
-        float, Field(ge=0, le=1e9, description="the wavelengths grow from 2π towards 2π times this number")
+        float, Field(ge=1, le=1e9, description="the wavelengths grow from 2π towards 2π times this number")
     ] = 10_000.0
     length: Annotated[int, Field(ge=1, le=2048, description="how many positions there are")] = 128
     pair: Annotated[int, Field(ge=0, le=511, description="the pair of dimensions, counted from 0")] = 8

@@ -18,7 +18,7 @@ class RopeLab(Parameters):
         int, Field(ge=1, le=256, json_schema_extra={"multipleOf": 2}, description="width of a head, even")
     ] = 64
     base: Annotated[
-        float, Field(ge=0, le=1e9, description="plane i turns by base^(-2i/d_k) radians a step")
+        float, Field(ge=1, le=1e9, description="plane i turns by base^(-2i/d_k) radians a step")
     ] = 1e4
     m: Annotated[int, Field(ge=0, le=32_768, description="position of the query")] = 20
     n: Annotated[int, Field(ge=0, le=32_768, description="position of the key")] = 12

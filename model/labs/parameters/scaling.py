@@ -56,7 +56,7 @@ class SoftmaxGradient(Parameters):
     rule: ChosenRule = "none"
     factor: Factor = 1.0
     keys: Annotated[int, Field(ge=2, le=128, description="keys that one softmax runs over")] = 64
-    rows: Annotated[int, Field(ge=4, le=32, description="queries drawn, one row each")] = 32
+    rows: Annotated[int, Field(ge=100, le=5000, description="queries drawn, one row each")] = 1000
     seed: Seed = 0
 
 

@@ -14,6 +14,10 @@ import { runLab } from './request.js';
  *   defaultModel: string}} Page
  */
 
+/** Places in a text or a model that another text or model may not have. */
+const PLACES = ['layer', 'head', 'query', 'key', 'token', 'neuron'];
+const ELSEWHERE = 'What was picked is not in this text or model: the first place is shown instead.';
+
 /** Milliseconds after the last movement of a slider before the lab runs. */
 const REST = 120;
 
@@ -41,8 +45,11 @@ export class Lab {
     /** @type {Map<string, Picture>} */
     this.pictures = new Map();
     this.begun = false;
+    /** @type {boolean} whether the text or the model was changed, so that what was picked may be gone */
+    this.moved = false;
     /** @type {boolean} whether it waits to be asked, since it takes long and others would wait for it */
     this.asked = root.dataset.start === 'asked';
+    this.elsewhere = false;
     this.abort = new AbortController();
     this.timer = 0;
     this.#build(properties);
@@ -75,6 +82,7 @@ export class Lab {
   /** @param {string} name @param {any} value @param {boolean} done */
   #changed(name, value, done) {
     this.parameters = { ...this.parameters, [name]: value };
+    this.moved = name === 'text' || name === 'model';
     this.#say();
     window.clearTimeout(this.timer);
     if (this.spec.lengthy) {
@@ -117,6 +125,7 @@ export class Lab {
     this.page.onBusy();
   }
 
+  /** @returns {Promise<void>} once what it drew is painted */
   async run() {
     this.begun = true;
     if (this.invitation) this.invitation.hidden = true;
@@ -125,6 +134,7 @@ export class Lab {
     this.abort = abort;
     this.#busy();
     this.#waiting(true);
+    if (this.words) this.words.textContent = 'computing, or waiting for another experiment to end';
     const late = window.setTimeout(() => { if (this.abort === abort && this.running && this.wait) this.wait.hidden = false; }, 250);
     /** @type {unknown} */
     let failure = null;
@@ -138,13 +148,30 @@ export class Lab {
     }
     window.clearTimeout(late);
     if (this.abort !== abort) return;
+    if (this.moved && failure instanceof Problem && this.#unpick()) return this.run();
+    this.moved = false;
     await this.#settle(failure);
+  }
+
+  /** Picks the first places instead of those of another text or model. @returns {boolean} whether there were others */
+  #unpick() {
+    const picked = PLACES.filter((name) => typeof this.parameters[name] === 'number' && this.parameters[name] !== 0);
+    if (!picked.length) return false;
+    for (const name of picked) {
+      this.parameters = { ...this.parameters, [name]: 0 };
+      this.controls?.[name]?.show(0);
+    }
+    this.elsewhere = true;
+    this.#say();
+    return true;
   }
 
   /** @param {unknown} failure */
   async #settle(failure) {
     this.#waiting(false);
     const stopped = failure instanceof DOMException && failure.name === 'AbortError';
+    this.elsewhere = false;
+    this.section.dataset.stale = String(Boolean(failure) && !stopped);
     if (this.problem) {
       this.problem.hidden = !failure;
       if (failure) this.problem.textContent = stopped ? 'Stopped before it was complete.' : this.#sentence(failure);
@@ -191,7 +218,8 @@ export class Lab {
     }
     pictures.forEach((picture, i) => picture.show(shown[i]));
     if (this.root.dataset.checks !== 'none') this.checks?.replaceChildren(...checkRows(result.checks, wanted));
-    this.notes?.replaceChildren(...result.notes.map((note) => el('li', {}, note)));
+    this.notes?.replaceChildren(...(this.elsewhere ? [ELSEWHERE] : []).concat(result.notes).map((note) => el('li', {}, note)));
+    this.section.dataset.answered = 'true';
     fill(this.section, result, this.section.querySelector('.lab') === this.root);
     if (this.section.querySelector('.lab') === this.root) void link(this.section, result.facts, this.page.defaultModel);
     for (const listener of this.listeners) listener(result);

@@ -93,6 +93,7 @@ def test_what_a_picture_leaves_out_is_said(real_bench: Bench) -> None:
     notes = " ".join(run(LearnedPositions(first=400), real_bench).notes)
     assert "positions 400 to 511 of 512 and the first 256 of 384 dimensions" in notes
     assert "one position in 4" in notes
+    assert "The curves of the principal components show at most 128 positions." in notes
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ def test_what_is_added_fails_past_the_length_and_alibi_holds(
 ) -> None:
     result = trained[0]
     assert [check.name for check in result.checks if not check.holds] == []
-    assert len(result.checks) == 3
+    assert [check.origin for check in result.checks] == ["estimate"] * 3
     rows = {row["positions"]: row for row in result.facts["table"]}  # type: ignore[attr-defined]
     assert set(rows) == set(schemes(9))
     for name in ("sinusoidal", "learned table"):
@@ -61,6 +61,17 @@ def test_untrained_models_are_not_judged() -> None:
     result = run(PastLength(trained=16, times=2, steps=1), Bench())
     assert result.checks == []
     assert "Not trained far enough" in " ".join(result.notes)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_models_that_learned_half_are_not_judged(seed: int) -> None:
+    result = run(PastLength(steps=20, seed=seed), Bench())
+    assert result.checks == []
+    assert "sinusoidal, ALiBi, learned table" in " ".join(result.notes)
+
+
+def test_nobody_is_judged_where_there_is_nothing_to_learn() -> None:
+    assert run(PastLength(trained=16, times=2, steps=1, noise=1.0), Bench()).checks == []
 
 
 def test_a_seed_repeats_everything_and_touches_no_global_generator() -> None:

@@ -98,11 +98,17 @@ def test_a_pair_that_the_width_does_not_have_is_said_and_the_last_shown() -> Non
 
 @pytest.mark.parametrize(
     ("given", "words"),
-    [({"d_model": 7}, "even"), ({"base": 0.0}, "at least 1"), ({"base": 0.5}, "at least 1")],
+    [({"d_model": 7}, "even")],
 )
 def test_what_is_no_wave_is_refused_with_the_way_out(given: dict[str, float], words: str) -> None:
     with pytest.raises(InputError, match=words):
         run(Positions.model_validate(given), Bench())
+
+
+@pytest.mark.parametrize("base", [-3.0, 0.0, 0.5])
+def test_every_base_that_is_too_small_gets_the_same_sentence(base: float) -> None:
+    with pytest.raises(ValidationError, match="greater than or equal to 1 "):
+        Positions(base=base)
 
 
 @pytest.mark.parametrize("given", [{"base": -1.0}, {"d_model": 0}, {"length": 0}, {"pair": "8"}, {"seed": 1}])

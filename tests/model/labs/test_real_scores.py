@@ -56,6 +56,8 @@ def test_spread_and_entropy_are_what_numpy_finds_row_by_row(bench, model, layer,
     facts = result.facts
     assert facts["raw_spread"] == pytest.approx(spread, rel=1e-4)
     assert facts["scaled_spread"] == pytest.approx(spread * factor, rel=1e-4)
+    (check,) = [one for one in result.checks if one.name == "spread within a row, after the scale"]
+    assert (check.measured, check.expected) == (pytest.approx(spread * factor, rel=1e-4),) * 2
     assert facts["entropy"] == pytest.approx(np.mean(shares), abs=1e-4)
     assert facts["largest"] == pytest.approx(np.mean(largest), abs=1e-4)
     matrix = _series(result, "spread")

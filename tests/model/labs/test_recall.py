@@ -8,7 +8,7 @@ import torch
 from model.errors import InputError
 from model.labs.bench import Bench, Cancelled
 from model.labs.parameters.recurrence import Recall
-from model.labs.recall import ASKED, NOISE, RACING, gaps, questions, run
+from model.labs.recall import ASKED, NOISE, RACING, Race, gaps, questions, result, run
 from model.labs.result import Chart, Result
 
 
@@ -45,7 +45,23 @@ def test_attention_recalls_at_every_gap_and_a_plain_rnn_does_not(
     assert far["self-attention"] > 0.9
     # Five standard errors around guessing.
     assert far["RNN"] < 0.25 + 5 * math.sqrt(0.25 * 0.75 / ASKED)
-    assert all(check.holds for check in found.checks)
+    assert [check.holds for check in found.checks] == [True]
+    assert not any("judged" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("steps", [1, 20])
+def test_who_is_hardly_trained_is_not_judged(steps: int) -> None:
+    found = run(Recall(steps=steps, longest_gap=32), Bench())
+    assert found.checks == []
+    assert "Self-attention: not trained far enough to be judged. Take more steps." in found.notes
+
+
+def test_a_net_that_learned_the_shortest_gap_and_forgets_the_longest_fails() -> None:
+    race = Race(Recall(steps=80, longest_gap=4), [1, 4], learned_after=6)
+    race.accuracy = {net: [1.0, 0.3] for net in RACING}
+    (check,) = result(race).checks
+    assert not check.holds
+    assert check.origin == "estimate"
 
 
 def test_the_race_is_told_step_by_step_with_pictures(

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from pydantic import ValidationError
 
 from model.errors import InputError
 from model.labs.bench import Bench
@@ -109,10 +110,15 @@ def test_the_products_of_the_planes_add_up_to_the_score() -> None:
     ("given", "words"),
     [
         ({"d_k": 65}, "even"),
-        ({"base": 0.0}, "at least 1"),
         ({"scaling": "llama3", "low": 4.0, "high": 4.0}, "greater high"),
     ],
 )
 def test_what_cannot_be_turned_is_refused(given: dict[str, object], words: str) -> None:
     with pytest.raises(InputError, match=words):
         run(RopeLab.model_validate(given), Bench())
+
+
+@pytest.mark.parametrize("base", [-3.0, 0.0, 0.5])
+def test_every_base_that_is_too_small_gets_the_same_sentence(base: float) -> None:
+    with pytest.raises(ValidationError, match="greater than or equal to 1 "):
+        RopeLab(base=base)

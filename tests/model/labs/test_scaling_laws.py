@@ -5,6 +5,7 @@ from pydantic import ValidationError
 
 from model.labs import scaling_laws
 from model.labs.bench import Bench
+from model.labs.families import card
 from model.labs.parameters.families import ScalingLaws
 
 
@@ -57,6 +58,20 @@ def test_published_models_are_counted_without_embeddings():
     assert rows["GPT-2 small"]["parameters without embeddings"] == 85_056_000
     assert rows["GPT-2 small"]["loss predicted"] == pytest.approx((8.8e13 / 85_056_000) ** 0.076)
     assert "BERT base (uncased)" not in rows
+
+
+@pytest.mark.parametrize(
+    ("name", "size"),
+    # Layers × (2 d² + 2 d · d_kv + 3 d · d_ff + two gains) and the last gains: no vocabulary matrix.
+    [
+        ("gpt2", 85_056_000),
+        ("llama2-7b", 32 * (4 * 4096**2 + 3 * 4096 * 11008 + 2 * 4096) + 4096),
+        ("llama3-8b", 6_979_588_096),
+        ("mistral-7b", 6_979_588_096),
+    ],
+)
+def test_neither_matrix_of_the_vocabulary_is_counted(name, size):
+    assert card(name, 1, "float32").without_embeddings == size
 
 
 def test_beyond_what_was_fitted_is_said():

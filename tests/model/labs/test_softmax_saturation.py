@@ -49,6 +49,13 @@ def test_textbook_sizes_come_where_they_come():
     assert facts["half_dead_from"] == 4096
 
 
+def test_under_the_rule_all_but_the_narrowest_heads_are_the_same():
+    facts, narrow = _run(rows=1000).facts, _run(rows=1000, d_k=1).facts
+    assert 2 <= facts["same_from"] <= 16
+    assert narrow["scaled"]["largest_weight"] < 0.9 * facts["scaled"]["largest_weight"]
+    assert _run(keys=1).facts["same_from"] == 1
+
+
 @pytest.mark.parametrize("d_k", [1, 8, 64])
 def test_rows_are_those_of_queries_and_keys_drawn_in_full(d_k):
     random = np.random.default_rng(11)

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from pydantic import ValidationError
 
 from model.bias import RelativeBias
 from model.errors import InputError
@@ -44,7 +45,8 @@ def test_a_decoder_has_one_bucket_for_all_that_lies_ahead(offset: int) -> None:
     "given",
     [
         {}, {"both_ways": False}, {"length": 1}, {"buckets": 4, "max_distance": 2},
-        {"both_ways": False, "buckets": 2, "max_distance": 2},
+        {"both_ways": False, "buckets": 4, "max_distance": 3},
+        {"buckets": 240, "max_distance": 2125, "both_ways": False, "length": 2048},
         {"buckets": 256, "max_distance": 4096, "length": 2048},
     ],
 )  # fmt: skip
@@ -59,12 +61,30 @@ def test_a_wrong_bucket_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not all(check.holds for check in run(T5Buckets(), Bench()).checks)
 
 
+@pytest.mark.parametrize("distance", [3, 12, 16, 40])
+def test_one_distance_in_the_neighbouring_bucket_is_noticed(
+    monkeypatch: pytest.MonkeyPatch, distance: int
+) -> None:
+    real = RelativeBias.bucket
+    monkeypatch.setattr(
+        RelativeBias, "bucket", lambda self, offset: real(self, offset) - (offset == -distance).int()
+    )
+    failed = [check.measured for check in run(T5Buckets(), Bench()).checks if not check.holds]
+    assert failed == [1.0]
+
+
+@pytest.mark.parametrize("buckets", [-3, 0, 2, 3])
+def test_every_number_of_buckets_that_is_too_small_gets_the_same_sentence(buckets: int) -> None:
+    with pytest.raises(ValidationError, match="greater than or equal to 4 "):
+        T5Buckets(buckets=buckets)
+
+
 def test_the_sentence_names_who_shares_a_bucket() -> None:
     shared = {d: run(T5Buckets(distance=d), Bench()).facts["shared"] for d in (-3, -20, -100, 300)}
     assert shared == {-3: "-3 to -3", -20: "-22 to -16", -100: "-91 and all beyond", 300: "91 and all beyond"}
 
 
-@pytest.mark.parametrize("given", [{"buckets": 2}, {"buckets": 7}, {"buckets": 256, "max_distance": 64}])
+@pytest.mark.parametrize("given", [{"buckets": 7}, {"buckets": 256, "max_distance": 64}])
 def test_buckets_that_leave_no_room_are_refused(given: dict[str, int]) -> None:
     with pytest.raises(InputError):
         run(T5Buckets.model_validate(given), Bench())
