@@ -151,11 +151,12 @@ def test_outputs_and_predictions_change_with_the_mask(learn: Learn) -> None:
     assert [row[1:3] for row in after] == [row[3:] for row in after] == [row[1:3] for row in before]
 
 
-def test_a_token_that_is_not_there_is_said_and_another_can_be_picked(learn: Learn) -> None:
+def test_a_token_that_is_not_there_gives_way_to_the_first_and_another_can_be_picked(learn: Learn) -> None:
     learn.tolerate(REFUSED)
     learn.visit("attention")
     learn.set("look-up", text="A short text.")
-    assert "no query 10" in learn.problem("look-up")
+    assert "first place is shown" in learn.lab("look-up").locator(".notes").inner_text()
+    assert learn.fact("look-up", "query") == "[CLS]"
     learn.page.locator("#look-up .pick-tokens .query").nth(1).click()
     learn.lab("look-up")
     assert learn.problem("look-up") == ""
