@@ -4,10 +4,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-# From so many multiplications on, and by a weight of more numbers than this, oneDNN is faster than MKL, which
-# torch takes for float32.
+# From so many multiplications on oneDNN is faster than MKL, which torch takes for float32; by a small weight
+# it takes more of them.
 PRODUCTS = 8_000_000
-SMALL_WEIGHT = 1 << 17
+SMALL_WEIGHT, PRODUCTS_BY_SMALL = 1 << 17, 30_000_000
 # What torch's own compiler calls. Where a torch lacks it, MKL does.
 _ONEDNN = getattr(torch.ops.mkldnn, "_linear_pointwise", None)
 
@@ -25,4 +25,5 @@ class Linear(nn.Linear):
     def _suits(self, x: Tensor) -> bool:
         # oneDNN's routine knows no gradients.
         plain = x.device.type == "cpu" and x.dtype == torch.float32 and not torch.is_grad_enabled()
-        return plain and self.weight.numel() > SMALL_WEIGHT and x.numel() * self.out_features >= PRODUCTS
+        least = PRODUCTS if self.weight.numel() > SMALL_WEIGHT else PRODUCTS_BY_SMALL
+        return plain and x.numel() * self.out_features >= least

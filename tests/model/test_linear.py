@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 
 from model import linear
-from model.linear import PRODUCTS, SMALL_WEIGHT, Linear
+from model.linear import PRODUCTS, PRODUCTS_BY_SMALL, SMALL_WEIGHT, Linear
 
 
 # A weight of 512 × 300 numbers, and as many rows as make either library the faster one.
@@ -39,13 +39,14 @@ def test_large_products_take_the_faster_library(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(linear, "_ONEDNN", counted)
     small, large = Linear(256, SMALL_WEIGHT // 256), Linear(256, SMALL_WEIGHT // 256 + 1)
-    rows = -(-PRODUCTS // large.weight.numel())
+    rows, many = (-(-n // w.weight.numel()) for n, w in ((PRODUCTS, large), (PRODUCTS_BY_SMALL, small)))
     with torch.inference_mode():
-        small(torch.ones(10 * rows, 256))
+        small(torch.ones(many - 1, 256))
+        small(torch.ones(many, 256))
         large(torch.ones(rows - 1, 256))
         large(torch.ones(rows, 256))
         large.double()(torch.ones(rows, 256, dtype=torch.float64))
-    assert asked == [rows]
+    assert asked == [many, rows]
 
 
 def test_a_torch_without_it_multiplies_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
