@@ -3,7 +3,7 @@ import { chartFigure } from '../figures/chart.js';
 import { tableOf } from '../figures/series.js';
 import { drawSketch } from '../figures/sketch.js';
 import { el, sharp } from '../ui/dom.js';
-import { csv, save } from '../ui/download.js';
+import { csv, save, saveImage } from '../ui/download.js';
 import { exportMenu } from '../ui/exportmenu.js';
 import { plotly, plotlyNow } from '../ui/plotly.js';
 import { palette } from '../ui/theme.js';
@@ -74,9 +74,7 @@ export class Picture {
     const library = await plotly();
     const figure = chartFigure(this.series, { palette: palette(), ...SAVED, titled: true });
     const url = await library.toImage(figure, { format, ...SAVED, scale: format === 'png' ? 2 : 1 });
-    const [head, body] = [url.slice(0, url.indexOf(',')), url.slice(url.indexOf(',') + 1)];
-    const content = head.includes('base64') ? Uint8Array.from(atob(body), (c) => c.charCodeAt(0)) : decodeURIComponent(body);
-    save(`${this.id}.${format}`, content, format === 'png' ? 'image/png' : 'image/svg+xml');
+    saveImage(url, this.id, format);
   }
 }
 

@@ -23,6 +23,13 @@ function csvCell(cell) {
 /** @param {(string | number)[][]} rows @returns {string} RFC 4180, with a byte order mark so that spreadsheets read UTF-8 */
 export const csv = (rows) => `\ufeff${rows.map((row) => row.map(csvCell).join(',')).join('\r\n')}\r\n`;
 
+/** @param {string} url a data URL, as Plotly makes it @param {string} stem @param {'png' | 'svg'} format */
+export function saveImage(url, stem, format) {
+  const [head, body] = [url.slice(0, url.indexOf(',')), url.slice(url.indexOf(',') + 1)];
+  const content = head.includes('base64') ? Uint8Array.from(atob(body), (c) => c.charCodeAt(0)) : decodeURIComponent(body);
+  save(`${stem}.${format}`, content, format === 'png' ? 'image/png' : 'image/svg+xml');
+}
+
 const STYLED = ['fill', 'fill-opacity', 'stroke', 'stroke-width', 'font-family', 'font-size', 'font-weight'];
 
 /**

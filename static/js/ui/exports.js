@@ -2,7 +2,7 @@
 import { labelled } from '../figures/axis.js';
 import { labelledFigure } from '../figures/heatmap.js';
 import { shorten } from '../spans.js';
-import { csv, save, savePng, svgFile } from './download.js';
+import { csv, save, saveImage, savePng, svgFile } from './download.js';
 import { headName } from './format.js';
 import { plotly } from './plotly.js';
 import { palette } from './theme.js';
@@ -51,9 +51,7 @@ async function saveMatrix(column, format) {
   });
   const library = await plotly();
   const url = await library.toImage(figure, { format, width: 900, height: 900, scale: format === 'png' ? 2 : 1 });
-  const [head, body] = [url.slice(0, url.indexOf(',')), url.slice(url.indexOf(',') + 1)];
-  const bytes = head.includes('base64') ? Uint8Array.from(atob(body), (c) => c.charCodeAt(0)) : decodeURIComponent(body);
-  save(`${stem(column)}.${format}`, bytes, format === 'png' ? 'image/png' : 'image/svg+xml');
+  saveImage(url, stem(column), format);
 }
 
 /** @param {Column} column */
