@@ -12,7 +12,7 @@ from typing import Any
 
 from playwright.sync_api import Error as BrowserError
 
-from benchmarks import forward, memory, openings, pictures, starts
+from benchmarks import forward, lessons, memory, openings, pictures, starts
 from benchmarks.calls import Failed
 from benchmarks.document import publish
 from benchmarks.effort import DEFAULT, EFFORTS, Effort
@@ -43,6 +43,7 @@ PARTS: dict[str, Callable[[Effort], Iterator[Any]]] = {
     "memory": memory.measure,
     "starts": starts.measure,
     "openings": _served(openings.measure),
+    "lessons": _served(lessons.measure),
     "pictures": _served(pictures.measure),
     "bertviz": bertviz.measure,
 }
@@ -81,7 +82,7 @@ def _watched(part: str, measurements: Iterable[Any], watch: Watch) -> Iterator[A
 
 
 def _name(measured: Any) -> str:
-    fields = [field for field in ("model", "tokens", "way") if hasattr(measured, field)]
+    fields = [field for field in ("page", "model", "tokens", "way") if hasattr(measured, field)]
     return " ".join(str(getattr(measured, field)) for field in fields) or "one more"
 
 

@@ -10,11 +10,12 @@ INTRODUCTION = """\
 
 What one run of `make bench` measured, Attention Atlas beside its peers on the same machine. Times drift from
 machine to machine and from hour to hour, ratios within a run much less. To repeat it on a quiet machine with
-two cores (about ten minutes, or four with `--quick`):
+two cores (about a quarter of an hour, or six minutes with `--quick`):
 
 ```
 make bench                                     # prints the tables below
 make bench ARGS="--quick forward memory"       # some parts, roughly
+make bench ARGS="lessons"                      # the Learn pages alone
 make bench ARGS="--publish"                    # measures and writes this page anew
 ```
 """

@@ -22,6 +22,7 @@ class Effort:
     pictures: tuple[Case, ...]
     bertviz: tuple[Case, ...]
     openings: int
+    lessons: int
     starts: int
 
 
@@ -46,6 +47,7 @@ DEFAULT = Effort(
     ),
     bertviz=(Case("minilm", 64, 3), Case("minilm", 128, 2), Case("smollm2", 64, 2)),
     openings=5,
+    lessons=5,
     starts=3,
 )
 
@@ -62,6 +64,7 @@ QUICK = replace(
     pictures=tuple(replace(case, repetitions=3 if case.tokens < 2048 else 1) for case in DEFAULT.pictures),
     bertviz=(Case("minilm", 64, 1), Case("minilm", 128, 1)),
     openings=2,
+    lessons=2,
     starts=1,
 )
 

@@ -64,6 +64,32 @@ window.bench = (() => {
     return painted();
   }
 
+  /**
+   * Since a Learn page was opened: until its first lab was asked, had answered, was painted, and was painted by Plotly.
+   * Its picture is every chart of the lab, and what the widgets of its section draw.
+   */
+  async function lesson() {
+    const LIMIT_MS = 60_000;
+    const lab = () => document.querySelector('.lab');
+    const parts = (selector, root) => [...root?.querySelectorAll(selector) ?? []];
+    const charts = () => parts('[data-chart]', lab());
+    const widgets = () => parts('[data-widget]', lab()?.closest('section'));
+    const answered = () => lab()?.closest('section').dataset.answered === 'true' && charts().length + widgets().length > 0;
+    const drawn = () => answered() && charts().every((chart) => chart.dataset.drawn) && widgets().every((widget) => widget.childElementCount);
+    const complete = () => window.Plotly && lab().dataset.state === 'ready' && charts().every((chart) => chart.dataset.drawn === 'plotly');
+    const until = async (there) => {
+      while (!there()) {
+        if (lab()?.dataset.state === 'error') throw new Error(lab().querySelector('.lab-problem').textContent);
+        if (performance.now() > LIMIT_MS) throw new Error(`no picture of the first lab within ${LIMIT_MS} ms`);
+        await new Promise((resolve) => { requestAnimationFrame(resolve); });
+      }
+      return painted();
+    };
+    const times = { first: await until(drawn), complete: await until(complete) };
+    const request = performance.getEntriesByType('resource').find(({ name }) => name.endsWith(`/api/labs/${lab().dataset.lab}`));
+    return { ...times, asked: request.startTime, answered: Math.min(request.responseEnd, times.first) };
+  }
+
   /** Since the address was opened: until so many lines are drawn and painted. BertViz draws one for each weight. */
   async function lines(count) {
     const drawn = document.getElementsByTagName('line');
@@ -71,5 +97,5 @@ window.bench = (() => {
     return painted();
   }
 
-  return { run, choose, hover, opened, lines, ready };
+  return { run, choose, hover, opened, lesson, lines, ready };
 })();

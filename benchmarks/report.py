@@ -4,43 +4,11 @@ from collections.abc import Iterator
 from itertools import groupby
 from statistics import median
 
+from benchmarks import captions
 from benchmarks.results import BertViz, Results
 from benchmarks.spreads import line, spread
 from benchmarks.tables import size, table, time, with_quartiles
 from benchmarks.verdicts import verdicts
-
-FORWARD = """\
-Median times in milliseconds. Ours is the forward with all that the page is computed from recorded; beside
-it `transformers` runs its fused (sdpa) forward on the same weights in the same process, in the order a b b
-a … Both compute the logits of the last position alone (smollm2, whisper-tiny.en) or none (minilm, rxnmapper).
-N counts tokens; whisper-tiny.en's are those of its target, and every run encodes 30 s of sound, 1500
-positions, from its spectrogram on. The ratio is the median over pairs, its quartiles in brackets. For
-information: the eager forward with `output_attentions`, which other viewers need."""
-MEMORY = """\
-Resident memory in KB (1000 bytes) a token that one run adds, at its peak and after it while the result is
-kept; each number from a fresh process that has loaded the model, touched every weight and run the same
-length once. glibc is told to map blocks from 64 KiB on their own, so that memory counts only while it is in
-use. The slope is that of the least-squares line of the peak over the lengths; off the line is the largest
-distance from it, relative to the mean. N of whisper-tiny.en is the length of its target; 30 s of sound are
-part of every run and are divided by N too, so that its slope alone says what a token adds."""
-PICTURES = """\
-From pasting a text that the server has not seen to all heads, the chosen head and its numbers painted, in
-Chromium, server and Plotly loaded; medians. The forward is that of these very runs, as the server timed it.
-BertViz: making the page from attention that is already there + opening it until its last line is painted;
-its forward is not counted."""
-SIZES = """\
-For one text: bytes received on the wire, later requests for figures included, beside the size of BertViz's
-page; and the peak of the renderer's resident memory, ours after the runs and after a dozen other heads."""
-QUICK = """\
-Another head: from the click to matrix, mask and numbers painted (two frames of it, 33 ms, are the floor).
-Hover: script, style and layout of one move over the matrix."""
-OPENINGS = """\
-From opening the address to overview and matrix painted and heads that can be chosen; Plotly comes after
-that. The server is warm."""
-STARTS = """\
-Seconds from the start of the process, the files in the system's cache: of one process that loads all models
-one after the other, as `make run` does it, so that the later ones wait for the earlier; and of processes
-that load one model alone. whisper-tiny.en is given a second of sound and writes the target itself."""
 
 _WAYS = {"ours": "trace", "resid": "trace with resid", "eager": "transformers, eager with weights"}
 
@@ -60,13 +28,14 @@ def _head(results: Results) -> str:
 
 def _sections(results: Results) -> Iterator[str]:
     parts = (
-        ("Forward and recording", FORWARD, results.forward, _forward),
-        ("Memory of a trace", MEMORY, results.memory, _memory),
-        ("Paste to picture", PICTURES, results.pictures, _pictures),
-        ("Bytes and browser memory", SIZES, results.pictures, _sizes),
-        ("Another head, hover", QUICK, results.pictures, _quick),
-        ("Opening the page", OPENINGS, results.openings, _openings),
-        ("Cold start", STARTS, results.starts, _starts),
+        ("Forward and recording", captions.FORWARD, results.forward, _forward),
+        ("Memory of a trace", captions.MEMORY, results.memory, _memory),
+        ("Paste to picture", captions.PICTURES, results.pictures, _pictures),
+        ("Bytes and browser memory", captions.SIZES, results.pictures, _sizes),
+        ("Another head, hover", captions.QUICK, results.pictures, _quick),
+        ("Opening the page", captions.OPENINGS, results.openings, _openings),
+        ("Opening the Learn pages", captions.LESSONS, results.lessons, _lessons),
+        ("Cold start", captions.STARTS, results.starts, _starts),
     )
     for title, words, rows, draw in parts:
         if rows:
@@ -171,6 +140,31 @@ def _openings(results: Results) -> str:
         for cache in ("cold", "warm")
     ]
     return table(("browser cache", "first picture, ms", "with Plotly, ms", "bytes"), rows)
+
+
+def _lessons(results: Results) -> str:
+    rows = []
+    for row in results.lessons:
+        answers = [answered - asked for asked, answered in zip(row.asked, row.answered, strict=True)]
+        paints = [first - answered for answered, first in zip(row.answered, row.first, strict=True)]
+        parts = [f"{median(times):.0f}" for times in (row.asked, answers, paints, row.alone)]
+        ends = f"{row.newcomer:.0f}", with_quartiles(spread(row.complete), 0)
+        first = with_quartiles(spread(row.first), 0)
+        rows.append((row.page, row.lab, first, *parts, *ends, size(median(row.wire)), size(row.renderer)))
+    header = (
+        "page",
+        "first lab",
+        "first picture, ms",
+        "asked",
+        "answered",
+        "painted",
+        "lab alone",
+        "first visit",
+        "with Plotly, ms",
+        "bytes",
+        "renderer",
+    )
+    return table(header, rows)
 
 
 def _starts(results: Results) -> str:

@@ -96,6 +96,28 @@ class Opening:
 
 
 @dataclass(frozen=True)
+class Lesson:
+    """Milliseconds since a Learn page was opened, of each visit, and what its first lab takes.
+
+    `asked`: to the first lab's request; `answered`: to the end of its answer, or to the picture where an
+    unfinished answer was drawn; `first`: to the first picture; `complete`: to the same drawn by Plotly.
+    `newcomer`: `first` of the first visit since the server was started, which is none of these. `alone`: the
+    same request with no browser at work. `wire`: bytes of each visit; `renderer`: peak resident bytes.
+    """
+
+    page: str
+    lab: str
+    newcomer: float
+    asked: tuple[float, ...]
+    answered: tuple[float, ...]
+    first: tuple[float, ...]
+    complete: tuple[float, ...]
+    alone: tuple[float, ...]
+    wire: tuple[int, ...]
+    renderer: int
+
+
+@dataclass(frozen=True)
 class Start:
     """Seconds from the start of a process: to /healthz, and to each model's first answer.
 
@@ -119,6 +141,7 @@ class Results:
     pictures: list[Picture] = field(default_factory=list)
     bertviz: list[BertViz] = field(default_factory=list)
     openings: list[Opening] = field(default_factory=list)
+    lessons: list[Lesson] = field(default_factory=list)
     starts: list[Start] = field(default_factory=list)
     missing: dict[str, str] = field(default_factory=dict)
     busy: list[float] = field(default_factory=list)

@@ -33,10 +33,11 @@ class Server:
 
     def open_trace(self, request: Mapping[str, object]) -> int:
         """The status of opening a trace."""
-        body = json.dumps(request).encode()
-        return _status(
-            Request(self.address + "/api/traces", data=body, headers={"Content-Type": "application/json"})
-        )
+        return self.post("/api/traces", json.dumps(request).encode())
+
+    def post(self, path: str, body: bytes) -> int:
+        """The status of a POST of JSON; 0 where nobody answers."""
+        return _status(Request(self.address + path, data=body, headers={"Content-Type": "application/json"}))
 
     def wait(self, attempt: Callable[[T], int], argument: T) -> float:
         """Seconds from the start until `attempt` succeeded. Raises Failed where it never does."""

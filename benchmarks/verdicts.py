@@ -22,6 +22,7 @@ RENDERER_BYTES = 400e6
 CHOICE_MS = {64: 50.0, 512: 100.0}
 HOVER_MS = 16.0
 OPEN_COLD_MS, OPEN_WARM_MS = 1000.0, 500.0
+LESSON_MS = 1000.0
 HEALTHZ_SECONDS = 1.0
 START_SECONDS = {"minilm": 3.0, "smollm2": 6.0}
 # Our own goals, for a process that loads no other model.
@@ -41,7 +42,7 @@ class Verdict:
 
 def verdicts(results: Results) -> list[Verdict]:
     """Of every figure for which there are measurements."""
-    parts = (_forward, _memory, _complete, _transferred, _renderers, _quick, _openings, _starts)
+    parts = (_forward, _memory, _complete, _transferred, _renderers, _quick, _openings, _starts, _lessons)
     return [verdict for part in parts for verdict in part(results)]
 
 
@@ -157,3 +158,10 @@ def _starts(results: Results) -> Iterator[Verdict]:
 def _start(what: str, seconds: list[float], limit: float) -> Verdict:
     taken = median(seconds)
     return Verdict(6, f"new process to {what}", f"≤ {limit:.0f} s", f"{taken:.2f} s", taken <= limit)
+
+
+def _lessons(results: Results) -> Iterator[Verdict]:
+    for row in results.lessons:
+        taken = median(row.first)
+        what = f"/learn/{row.page}, opened with a cold browser cache: first picture painted"
+        yield Verdict(7, what, f"≤ {time(LESSON_MS)}", time(taken), taken <= LESSON_MS)

@@ -12,7 +12,7 @@ import pytest
 from benchmarks.effort import EFFORTS
 from benchmarks.pairs import Pairs, interleaved
 from benchmarks.report import report
-from benchmarks.results import BertViz, Forward, Machine, Memory, Opening, Picture, Results, Start
+from benchmarks.results import BertViz, Forward, Lesson, Machine, Memory, Opening, Picture, Results, Start
 from benchmarks.spreads import line, spread
 from benchmarks.tables import size, table, time
 from benchmarks.texts import WORDS, first_request, text_of
@@ -42,6 +42,21 @@ def picture(tokens: int = 128, **changed: object) -> Picture:
 
 def bertviz(tokens: int = 128, size: int = 50_000_000) -> BertViz:
     return BertViz("minilm", tokens, (20.0,), (800.0,), (15_000.0,), size, 3_000_000_000)
+
+
+def lesson(*first: float, newcomer: float = 5000.0) -> Lesson:
+    before = {"asked": tuple(time - 300 for time in first), "answered": tuple(time - 100 for time in first)}
+    after = {"complete": tuple(time + 900 for time in first), "alone": (42.0,)}
+    return Lesson(
+        "scaling",
+        "softmax-gradient",
+        newcomer,
+        first=first,
+        **before,
+        **after,
+        wire=(1_500_000,),
+        renderer=250_000_000,
+    )
 
 
 def reached(found: Results) -> list[bool]:
@@ -177,6 +192,20 @@ def test_a_start_is_judged_by_the_model_that_was_loaded_alone() -> None:
     assert re.search(r"rxnmapper.s first answer +\| +7\.50 \(7\.50–7\.50\) \| +1\.75 \(1\.75–1\.75\)", drawn)
 
 
+def test_a_learn_page_is_judged_by_the_median_of_its_visits() -> None:
+    assert reached(results(lessons=[lesson(700.0, 1000.0, 4000.0)])) == [True]
+    assert reached(results(lessons=[lesson(700.0, 1001.0, 1002.0, newcomer=800.0)])) == [False]
+    assert reached(results(lessons=[lesson(700.0), lesson(1100.0)])) == [True, False]
+
+
+def test_the_time_of_a_learn_page_is_told_in_its_parts() -> None:
+    drawn = report(results(lessons=[lesson(800.0, 900.0, 1000.0)]))
+    row = next(line for line in drawn.splitlines() if "softmax-gradient" in line)
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    assert cells[2:8] == ["900 (850–950)", "600", "200", "100", "42", "5000"]
+    assert cells[8:] == ["1800 (1750–1850)", "1.50 MB", "250 MB"]
+
+
 def test_a_model_that_hears_is_first_given_sound() -> None:
     sound = base64.b64decode(str(first_request("whisper-tiny.en")["audio"]))
     assert read_sound(sound).samples.abs().max() == pytest.approx(8000 / 2**15, rel=1e-3)
@@ -206,4 +235,4 @@ def test_every_effort_measures_all_parts() -> None:
         assert {case.model for case in effort.forward} == models
         assert {model for model, _ in effort.memory} == models
         assert {(case.model, case.tokens) for case in effort.bertviz} >= {("minilm", 64), ("minilm", 128)}
-        assert min(effort.openings, effort.starts) >= 1
+        assert min(effort.openings, effort.lessons, effort.starts) >= 1
