@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from pydantic import ValidationError
 
+from app.refusals import unusable
 from app.schemas import TraceRequest
 from app.settings import Settings, load_settings
 from model import zoo
@@ -35,6 +36,9 @@ def trace(  # noqa: PLR0913 -- typer reads the options from the parameters
     ] = None,
     target_ids: Annotated[str | None, typer.Option(help="The decoder's token ids.")] = None,
     audio: Annotated[Path | None, typer.Option(help="A WAV or FLAC file, for speech models.")] = None,
+    recording: Annotated[
+        str | None, typer.Option(help="A sound that comes along instead, such as amiable.")
+    ] = None,
     plan: Annotated[Path | None, typer.Option(help="A JSON file with a list of interventions.")] = None,
     record: Annotated[
         list[str] | None, typer.Option(help="Also keep, such as resid; may be repeated.")
@@ -65,6 +69,7 @@ def trace(  # noqa: PLR0913 -- typer reads the options from the parameters
         target=target,
         target_ids=None if target_ids is None else _ids(target_ids, "--target-ids"),
         audio=None if audio is None else _sound(audio),
+        recording=recording,
         plan=[] if plan is None else _plan(plan),
         record=record or [],
     )
@@ -94,7 +99,7 @@ def _request(**fields: object) -> TraceRequest:
         return TraceRequest.model_validate(fields)
     except ValidationError as error:
         first = error.errors()[0]
-        raise InputError(f"The {first['loc'][0]} cannot be used: {first['msg']}.") from error
+        raise InputError(unusable(f"The {first['loc'][0]} cannot be used", first, TraceRequest)) from error
 
 
 def _load(model: str, settings: Settings) -> "tuple[LoadedModel, ModelName | None]":

@@ -13,7 +13,7 @@ from app import __version__, errors
 from app.assets import OurFiles, Plotly
 from app.deps import Services
 from app.paths import STATIC
-from app.routes import compare, health, labs, learn, models, pages, traces
+from app.routes import compare, health, labs, learn, models, pages, recordings, traces
 from app.security import Guard
 from app.services.model_pool import ModelPool
 from app.settings import Settings, is_loopback
@@ -39,7 +39,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.plotly = Plotly(settings.cache_dir)
     app.state.services = Services(settings, ModelPool(settings, _loader(settings)))
     errors.install(app)
-    for part in (health, models, traces, compare, labs, learn, pages):
+    for part in (health, models, traces, compare, labs, learn, recordings, pages):
         app.include_router(part.router)
     app.mount("/static", OurFiles(directory=STATIC), name="static")
     app.add_middleware(GZipMiddleware, minimum_size=GZIP_FROM_BYTES, compresslevel=GZIP_LEVEL)

@@ -42,6 +42,10 @@ class TraceRequest(BaseModel):
     audio: (
         Annotated[StrictStr, Field(description="a WAV or FLAC file in base64, for speech models")] | None
     ) = None
+    recording: (
+        Annotated[StrictStr, Field(max_length=100, description="a sound of GET /api/recordings instead")]
+        | None
+    ) = None
     plan: Annotated[
         list[dict[str, object]], Field(max_length=1000, description="interventions, see docs/api.md")
     ] = []

@@ -20,7 +20,7 @@ from app.schemas import MAX_BODY
 OWN_SITE = {"same-origin", "none"}
 HEADERS = {
     "Content-Security-Policy": "default-src 'self'; style-src 'self'; style-src-attr 'unsafe-inline'; "
-    "img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; form-action 'none'; "
+    "img-src 'self' data: blob:; media-src blob:; object-src 'none'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",

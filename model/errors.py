@@ -67,6 +67,20 @@ class UnknownModel(AtlasError):
     status = int(HTTPStatus.NOT_FOUND)
 
 
+class UnknownLab(AtlasError):
+    """No experiment has this name."""
+
+    slug = "not-found"
+    status = int(HTTPStatus.NOT_FOUND)
+
+
+class UnknownRecording(AtlasError):
+    """No sound of this name comes along."""
+
+    slug = "unknown-recording"
+    status = int(HTTPStatus.NOT_FOUND)
+
+
 class NotReady(AtlasError):
     """The model is still being fetched or loaded, or nobody has asked for it yet."""
 

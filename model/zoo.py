@@ -34,7 +34,8 @@ REVISION_DIGITS = 12
 class ZooEntry:
     """One built-in model. `files` decide what it is; every source must deliver exactly these.
 
-    `opens` is the (layer, head) to look at first where a publication names one.
+    `opens` is the (layer, head) to look at first where a publication names one, `recording` the sound that a
+    speech model begins with.
     """
 
     id: str
@@ -45,6 +46,7 @@ class ZooEntry:
     files: tuple[PinnedFile, ...]
     sources: tuple[Source, ...]
     opens: tuple[int, int] | None = None
+    recording: str | None = None
 
     @property
     def bytes(self) -> int:
@@ -72,10 +74,11 @@ def parse_entry(name: str, table: dict[str, Any]) -> ZooEntry:
         title=table["title"],
         family=table["family"],
         licence=table["licence"],
-        examples=tuple(table["examples"]),
+        examples=tuple(table.get("examples", ())),
         files=tuple(PinnedFile(**file) for file in table["files"]),
         sources=tuple(_parse_source(dict(source)) for source in table["sources"]),
         opens=(table["opens"]["layer"], table["opens"]["head"]) if "opens" in table else None,
+        recording=table.get("recording"),
     )
 
 

@@ -8,6 +8,7 @@ from fastapi.responses import Response
 from app import __version__
 from app.deps import FoundServices
 from app.pages import page
+from model.recordings import recordings
 
 router = APIRouter(include_in_schema=False)
 
@@ -15,7 +16,9 @@ router = APIRouter(include_in_schema=False)
 @router.get("/")
 async def explore(request: Request, found: FoundServices) -> Response:
     """Explore: a sentence, all heads, one head, one pair."""
-    return page(request, "explore.html", boot={"default_model": found.default_model, "version": __version__})
+    known = [one.as_json() for one in recordings().values()]
+    boot = {"default_model": found.default_model, "version": __version__, "recordings": known}
+    return page(request, "explore.html", boot=boot)
 
 
 @router.get("/docs")

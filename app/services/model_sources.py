@@ -62,7 +62,8 @@ class BuiltIn(ModelSource):
             revision=entry.revision,
             licence=entry.licence,
             size=entry.bytes,
-            example=entry.examples[0],
+            example=next(iter(entry.examples), None),
+            recording=entry.recording,
             opens=entry.opens,
         )
 

@@ -21,6 +21,7 @@ class Card:
     licence: str | None = None
     size: int | None = None
     example: str | None = None
+    recording: str | None = None
     opens: tuple[int, int] | None = None
     problem: str | None = None
 
@@ -30,8 +31,8 @@ class ModelStatus:
     """One entry of `GET /api/models`. What only the weights can tell is None until they were loaded once.
 
     `progress` runs from 0 to 1 while fetching, `size` counts bytes on disk, `width` is D and `max_tokens` the
-    number of positions; `opens` is the (layer, head) to look at first where a publication names one;
-    `message` is for the user to read.
+    number of positions; `example` is a text to begin with, `recording` a sound;
+    `opens` is the (layer, head) to look at first where a publication names one; `message` is for the user.
     """
 
     id: str
@@ -42,6 +43,7 @@ class ModelStatus:
     licence: str | None
     size: int | None
     example: str | None
+    recording: str | None
     opens: tuple[int, int] | None
     stacks: tuple[str, ...] | None = None
     layers: int | None = None
@@ -84,7 +86,7 @@ def first_status(card: Card) -> ModelStatus:
 def not_ready(status: ModelStatus) -> NotReady:
     """The error that says why this model cannot be used now and what to do."""
     sentences = {
-        "absent": f"{status.id} is not loaded; ask for it first.",
+        "absent": f"{status.id} is not loaded; ask for it first: POST /api/models/load with this `model`.",
         "queued": f"{status.id} waits for its turn to be fetched; try again in a moment.",
         "fetching": f"{status.id} is being fetched: {status.percent or 'started'}; try again in a moment.",
         "loading": f"{status.id} is being loaded; try again in a moment.",

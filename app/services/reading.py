@@ -2,9 +2,7 @@
 
 import base64
 import binascii
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import groupby
 
 import torch
 from torch import Tensor
@@ -12,14 +10,12 @@ from torch import Tensor
 from app.schemas import TraceRequest
 from model.config import AudioConfig
 from model.errors import InputError, TooLong
-from model.generate import greedy
 from model.inputs import Inputs
 from model.loading import LoadedModel
 from model.plan import Plan
-from model.text import Encoded, TextEncoder, Token
-
-# Where nobody gives a target, the decoder writes at most this much of its own.
-WRITTEN_TOKENS = 64
+from model.recordings import recording
+from model.targets import frames, of_ids, started, written
+from model.text import Encoded, TextEncoder
 
 
 @dataclass(frozen=True)
@@ -52,12 +48,13 @@ def read(request: TraceRequest, loaded: LoadedModel, plan: Plan) -> Reading:
     Raises InputError where there are none, or two ways to get them, and TooLong.
     """
     if loaded.config.encoder is None:
-        if request.target is not None or request.target_ids is not None or request.audio is not None:
+        if any(part is not None for part in (request.target, request.target_ids, *_sounds(request))):
             raise InputError(f"{request.model} reads one text: leave out the target and the sound.")
         return Reading(_fitting(_encode(request, loaded), request, loaded.config.stack.max_tokens))
     source, mel, notices = _source(request, loaded)
     if request.target is None and request.target_ids is None:
-        encoded = _write(loaded, source, mel, plan)
+        start = of_ids(loaded, loaded.config.start)
+        encoded = written(loaded, _inputs(loaded, start, source, mel), plan)
         return Reading(encoded, source, mel, written=True, notices=notices)
     encoded = _fitting(_target(request, loaded), request, loaded.config.stack.max_tokens)
     return Reading(encoded, source, mel, notices=notices)
@@ -82,7 +79,7 @@ def _encode(request: TraceRequest, loaded: LoadedModel) -> Encoded:
     if request.ids is not None:
         if request.text_pair is not None:
             raise InputError("A second text cannot go with ids: put its ids in the list.")
-        return _from_ids(loaded, request.ids)
+        return of_ids(loaded, request.ids)
     return _tokenizer(request, loaded).encode(request.text or "", request.text_pair)
 
 
@@ -91,9 +88,13 @@ def _source(request: TraceRequest, loaded: LoadedModel) -> tuple[Encoded, Tensor
     assert encoder is not None
     if isinstance(encoder.front, AudioConfig):
         return _sound(request, loaded, encoder.front)
-    if request.audio is not None:
+    if any(part is not None for part in _sounds(request)):
         raise InputError(f"{request.model} reads text, not sound: leave out the audio.")
     return _fitting(_encode(request, loaded), request, encoder.stack.max_tokens), None, []
+
+
+def _sounds(request: TraceRequest) -> tuple[str | None, str | None]:
+    return request.audio, request.recording
 
 
 def _sound(
@@ -103,59 +104,35 @@ def _sound(
     from model.mel import log_mel  # noqa: PLC0415
     from model.wav import read_sound  # noqa: PLC0415
 
-    if request.audio is None or request.text is not None or request.ids is not None:
+    sound = read_sound(_file(request))
+    mel = log_mel(sound.samples, front).to(loaded.device)[None]  # [1, M, 2S]
+    return frames(mel.shape[2] // 2), mel, list(sound.notices)
+
+
+def _file(request: TraceRequest) -> bytes:
+    """The sound file's bytes. Raises InputError where not exactly one is given, or a text beside it."""
+    one = (request.audio is None) != (request.recording is None)
+    if not one or request.text is not None or request.ids is not None:
         raise InputError(
-            f"{request.model} reads sound: give a WAV or FLAC file as audio in base64, and no text."
+            f"{request.model} reads sound: give a WAV or FLAC file as audio in base64, or the name of a "
+            "recording, and no text."
         )
+    if request.recording is not None:
+        return recording(request.recording).content()
     try:
-        data = base64.b64decode(request.audio, validate=True)
+        return base64.b64decode(request.audio or "", validate=True)
     except (binascii.Error, ValueError) as error:
         raise InputError("The audio is not base64: encode the file's bytes.") from error
-    sound = read_sound(data)
-    mel = log_mel(sound.samples, front).to(loaded.device)[None]  # [1, M, 2S]
-    return _frames(mel.shape[2] // 2), mel, list(sound.notices)
-
-
-def _frames(count: int) -> Encoded:
-    """One token for each position the encoder makes of the sound, 20 ms apart."""
-    tokens = [Token(-1, f"{0.02 * i:.2f} s", None, (), special=False, segment=0) for i in range(count)]
-    return Encoded([-1] * count, [0] * count, tokens, [])
 
 
 def _target(request: TraceRequest, loaded: LoadedModel) -> Encoded:
     if request.target is not None and request.target_ids is not None:
         raise InputError("Give either a target text or its ids, one of the two.")
     if request.target_ids is not None:
-        return _from_ids(loaded, request.target_ids)
+        return of_ids(loaded, request.target_ids)
     if not request.target:
         raise InputError("The target is empty: leave it out, and the model writes one.")
-    return _started(loaded, _tokenizer(request, loaded).encode(request.target))
-
-
-def _started(loaded: LoadedModel, encoded: Encoded) -> Encoded:
-    """The target as the decoder reads it: behind its start, without the mark that ends it."""
-    ids, tokens = list(encoded.ids), list(encoded.tokens)
-    while tokens and tokens[-1].special and ids[-1] in loaded.config.stop:
-        ids, tokens = ids[:-1], tokens[:-1]
-    start = list(loaded.config.start)
-    if ids[: len(start)] != start:
-        tokens = [*_describe(start, loaded.encoder), *tokens]
-        ids = start + ids
-    return Encoded(ids, [0] * len(ids), tokens, encoded.notices)
-
-
-def _write(loaded: LoadedModel, source: Encoded, mel: Tensor | None, plan: Plan) -> Encoded:
-    start = _from_ids(loaded, list(loaded.config.start))
-    inputs = _inputs(loaded, start, source, mel)
-    limit = min(WRITTEN_TOKENS, loaded.config.stack.max_tokens - len(start.ids))
-    written = list(greedy(loaded.transformer, inputs, loaded.config.stop, limit, plan))
-    whole = _from_ids(loaded, [*start.ids, *written])
-    cut = (
-        [f"The target is what the model writes itself, cut after {limit} tokens."]
-        if len(written) == limit
-        else []
-    )
-    return Encoded(whole.ids, whole.segments, whole.tokens, cut)
+    return started(loaded, _tokenizer(request, loaded).encode(request.target))
 
 
 def _inputs(loaded: LoadedModel, encoded: Encoded, source: Encoded | None, mel: Tensor | None) -> Inputs:
@@ -172,30 +149,6 @@ def _tokenizer(request: TraceRequest, loaded: LoadedModel) -> TextEncoder:
             f"{request.model} came without a tokenizer that can be read here: give ids instead of a text."
         )
     return loaded.encoder
-
-
-def _from_ids(loaded: LoadedModel, ids: list[int]) -> Encoded:
-    vocabulary = loaded.config.embedding.vocabulary
-    if not ids:
-        raise InputError("The list of ids is empty: give at least one.")
-    for position, id_ in enumerate(ids):
-        if id_ not in range(vocabulary):
-            raise InputError(
-                f"Id {id_} at position {position} is not in the vocabulary of 0 to {vocabulary - 1}.", id=id_
-            )
-    return Encoded(ids, [0] * len(ids), list(_describe(ids, loaded.encoder)), [])
-
-
-def _describe(ids: list[int], encoder: TextEncoder | None) -> Iterator[Token]:
-    """What ids stand for; a vocabulary may have rows that its tokenizer has no pieces for."""
-    pieces = 0 if encoder is None else encoder.vocab_size
-    for known, group in groupby(ids, key=lambda id_: id_ < pieces):
-        if encoder is not None and known:
-            yield from encoder.describe(list(group))
-        else:
-            for id_ in group:
-                text = str(id_) if encoder is None else encoder.label(id_)
-                yield Token(id_, text, None, (), special=False, segment=0)
 
 
 def _fitting(encoded: Encoded, request: TraceRequest, limit: int) -> Encoded:

@@ -74,6 +74,9 @@ export const post = (url, body, signal, headers = {}) => request(url, {
   method: 'POST', headers: { 'Content-Type': 'application/json', ...headers }, body: JSON.stringify(body), signal,
 });
 
+/** @param {string} name @returns {Promise<Blob>} a sound that comes along */
+export const fetchRecording = async (name) => received((await request(`/api/recordings/${encodeURIComponent(name)}`)).blob());
+
 /** @returns {Promise<import('./types.js').ModelList>} */
 export const models = async () => received((await request('/api/models')).json());
 

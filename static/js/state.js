@@ -24,9 +24,12 @@ export const side = (model) => ({ model, mask: { name: 'own' }, scale: 'own' });
  * @returns {State}
  */
 export const initial = (model) => ({
-  text: '', target: '', view: 'one', a: side(model), b: side(model), pick: nothing(), pickB: null,
+  text: '', target: '', recording: '', view: 'one', a: side(model), b: side(model), pick: nothing(), pickB: null,
   tab: 'matrix', colour: 'power', zoom: null,
 });
+
+/** @param {State} state what the server has to be asked for; the rest is a way to look at it */
+export const asked = ({ text, target, recording, view, a, b }) => [text, target, recording, view, a, b];
 
 /** @returns {import('./types.js').Pick} nothing picked yet: the page will choose */
 export const nothing = () => ({ stack: null, layer: null, head: null, query: null, key: null, auto: true });
@@ -107,12 +110,13 @@ const isPick = (pick) => [pick?.layer, pick?.head, pick?.query, pick?.key].every
  * @returns {State}
  */
 function checked(s) {
-  const good = typeof s?.text === 'string' && typeof (s.target ?? '') === 'string' && ['one', 'ab'].includes(s.view) && isSide(s.a) && isSide(s.b)
+  const good = typeof s?.text === 'string' && typeof (s.target ?? '') === 'string' && typeof (s.recording ?? '') === 'string'
+    && ['one', 'ab'].includes(s.view) && isSide(s.a) && isSide(s.b)
     && isPick(s.pick) && (s.pickB === null || (whole(s.pickB?.layer) && whole(s.pickB?.head)))
     && ['matrix', 'lines', 'text'].includes(s.tab) && ['power', 'linear', 'log'].includes(s.colour)
     && (s.zoom === null || (isRange(s.zoom?.rows) && isRange(s.zoom?.cols)));
   if (!good) throw new StateError('malformed');
-  return { ...s, target: s.target ?? '' };
+  return { ...s, target: s.target ?? '', recording: s.recording ?? '' };
 }
 
 /**

@@ -13,12 +13,12 @@
  *   source_tokens: Token[] | null, written: boolean,
  *   sites: Site[], sizes: {tokens: number, layers: number, heads: number, bytes: number}, device: string, dtype: string,
  *   ms: number, plan: object[], plan_words: string, readout: Readout | null, notices: string[]}} TraceAnswer
- * @typedef {{model: string, text?: string, audio?: string, target?: string, target_ids?: number[], plan: object[]}} TraceRequest
+ * @typedef {{model: string, text?: string, audio?: string, recording?: string, target?: string, target_ids?: number[], plan: object[]}} TraceRequest
  *
  * @typedef {{id: string, title: string, family: string | null, stacks: string[] | null, layers: number | null, heads: number | null,
  *   width: number | null, max_tokens: number | null, readout: string | null, supports: string[] | null,
  *   state: 'absent' | 'queued' | 'fetching' | 'loading' | 'ready' | 'failed', progress: number | null,
- *   message: string | null, revision: string | null, licence: string | null, size: number | null, example: string | null, opens: [number, number] | null,
+ *   message: string | null, revision: string | null, licence: string | null, size: number | null, example: string | null, recording: string | null, opens: [number, number] | null,
  *   own_mask: 'bidirectional' | 'causal' | null, builtin: boolean}} ModelStatus
  * @typedef {{default: string, device: string, dtype: string, hub: boolean, models: ModelStatus[]}} ModelList
  *
@@ -46,6 +46,7 @@
  * @typedef {{data: Numbers, shape: number[], dtype: string}} Tensor
  *
  * @typedef {{seconds: number | null, peaks: number[]}} Sound               peaks: loudness from 0 to 1, along its seconds
+ * @typedef {{name: string, said: string, source: string, url: string, licence: string}} Recording   a sound that comes along
  * @typedef {[number, number]} Range                                   half open
  * @typedef {{name: 'own' | 'bidirectional' | 'causal'} | {name: 'window', left: number, right: number}
  *   | {name: 'prefix', length: number}} MaskRule
@@ -57,7 +58,7 @@
  *   key: number | null, auto: boolean}} Pick                           auto: chosen by the page, not by the user
  * @typedef {'matrix' | 'lines' | 'text'} Tab
  * @typedef {'power' | 'linear' | 'log'} Transfer
- * @typedef {{text: string, target: string, view: 'one' | 'ab', a: Side, b: Side, pick: Pick, pickB: HeadRef | null, tab: Tab,
+ * @typedef {{text: string, target: string, recording: string, view: 'one' | 'ab', a: Side, b: Side, pick: Pick, pickB: HeadRef | null, tab: Tab,
  *   colour: Transfer, zoom: {rows: Range, cols: Range} | null}} State
  *
  * @typedef {{data: Numbers, rows: number, cols: number, rowRange: Range, colRange: Range, exact: boolean}} Matrix

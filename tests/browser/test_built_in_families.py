@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from model.recordings import recordings
 from tests.browser.atlas import Atlas
 from tests.browser.conftest import Opener
 from tests.browser.paired import write_sound
@@ -54,13 +55,39 @@ def test_a_long_reaction_does_not_break_a_phone(opened: Opener, server: str) -> 
 @pytest.mark.usefixtures("family_weights")
 def test_whisper_writes_what_it_hears(atlas: Atlas, tmp_path: Path) -> None:
     chosen(atlas, "whisper-tiny.en")
-    assert "Whisper tiny.en hears sound, not text" in atlas.find("problem").inner_text()
+    said = next(iter(recordings().values())).said
+    assert atlas.state == "ready"
+    assert said in atlas.find("sound-name").inner_text()
+    assert said in atlas.find("written").inner_text()
     with atlas.page.expect_response(lambda response: response.url.endswith("/api/traces")):
         atlas.find("sound-file").set_input_files(write_sound(tmp_path / "tone.wav"))
     atlas.settled()
     assert atlas.state == "ready"
     assert title(atlas).startswith("cross ")
     assert "1,500 source frames" in atlas.sentence
+    assert "tone.wav" in atlas.find("sound-name").inner_text()
     # the silence behind the sound is left out until it is asked for
     assert "keys 0–49 of" in atlas.find("zoom").inner_text()
     assert "wrote" in atlas.find("written").inner_text()
+
+
+@pytest.mark.usefixtures("family_weights")
+def test_a_link_carries_the_recording_that_came_along(atlas: Atlas, opened: Opener, server: str) -> None:
+    chosen(atlas, "whisper-tiny.en")
+    sentence = atlas.sentence
+    again = opened(server)
+    again.page.goto(atlas.page.url)
+    again.settled()
+    assert again.sentence == sentence
+    assert again.trace("whisper-tiny.en")["written"]
+
+
+@pytest.mark.usefixtures("family_weights")
+def test_what_is_heard_can_be_played_and_stopped(atlas: Atlas) -> None:
+    assert not atlas.find("sound-play").is_visible()
+    chosen(atlas, "whisper-tiny.en")
+    play = atlas.find("sound-play")
+    play.click()
+    play.get_by_text("Stop").wait_for()
+    play.click()
+    play.get_by_text("Play").wait_for()

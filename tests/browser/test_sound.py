@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.browser.atlas import Atlas
+from tests.browser.atlas import REFUSED, Atlas
 from tests.browser.conftest import Opener
 from tests.browser.paired import write_sound
 from tests.browser.test_paired import choose, open_model, posted, title
@@ -41,7 +41,7 @@ def hear(atlas: Atlas, file: Path) -> Atlas:
 def test_a_link_says_that_the_sound_is_missing(whisper: Atlas, sound: Path) -> None:
     assert whisper.find("text").is_hidden()
     told = whisper.find("problem").inner_text()
-    assert "a link carries none" in told
+    assert "a link carries none but the example" in told
     assert "choose a WAV or FLAC file" in told
     assert whisper.page.locator(".stage").is_hidden()
     hear(whisper, sound)
@@ -102,6 +102,19 @@ def test_other_files_are_refused_in_a_sentence(
     whisper.find("sound-file").set_input_files(file)
     problem = whisper.find("problem")
     problem.get_by_text(words).wait_for()
+
+
+def test_the_example_is_heard_or_the_model_says_why_not(whisper: Atlas, sound: Path) -> None:
+    whisper.tolerate(REFUSED)
+    with whisper.page.expect_response(lambda response: response.url.endswith("/api/traces")) as answer:
+        whisper.find("sound-example").click()
+    # The tiny model has positions for less than a second, and the recording lasts three.
+    assert answer.value.request.post_data_json["recording"]
+    whisper.find("problem").get_by_text("but this model hears").wait_for()
+    assert whisper.find("sound-play").is_visible()
+    hear(whisper, sound)
+    assert whisper.state == "ready"
+    assert "audio" in posted(whisper, "/api/traces")[-1]
 
 
 def test_a_phone_shows_the_sound_without_overflow(opened: Opener, paired_server: str, sound: Path) -> None:

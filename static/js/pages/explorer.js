@@ -1,7 +1,7 @@
 /** The Explore page's behaviour: what the user asks for becomes runs, pictures and an address. */
 import { compare } from '../api.js';
 import { presets, shortTitle } from '../presets.js';
-import { changed, digest, initial, nothing, setting, side } from '../state.js';
+import { asked, changed, digest, initial, nothing, setting, side } from '../state.js';
 import { Activity } from '../ui/activity.js';
 import { Banner } from '../ui/banner.js';
 import { Changes } from '../ui/changes.js';
@@ -25,7 +25,7 @@ import { mend } from './validate.js';
 /** @typedef {'a' | 'b'} Name */
 
 export class Explorer {
-  /** @param {{default_model: string}} boot */
+  /** @param {{default_model: string, recordings: import('../types.js').Recording[]}} boot */
   constructor(boot) {
     this.boot = boot;
     /** @type {State} */
@@ -35,7 +35,10 @@ export class Explorer {
     const again = () => { void this.run(true); };
     this.text = wireTextBox(find(document, '[data-testid="text"]'), again);
     this.target = new TargetBox(again);
-    this.sound = new SoundBox(again, (sentence) => this.banner.show(sentence));
+    this.sound = new SoundBox(boot.recordings, () => {
+      this.state.recording = this.sound.recording;
+      again();
+    }, (sentence) => this.banner.show(sentence));
     this.controls = new Controls({ onView: (view) => this.#view(view), onPreset: (p) => this.#sides(p.a, p.b, 'ab') });
     this.models = new ModelStore(() => this.#showControls());
     this.address = new Address((fragment) => { void this.#visit(fragment); });
@@ -50,7 +53,7 @@ export class Explorer {
     /** @type {string[]} what is to be said of the link that was opened */
     this.pending = [];
     this.abort = new AbortController();
-    /** @type {{text: string, target: string, shown: string, a: string, b: string} | null} what was last run */
+    /** @type {{text: string, target: string, sound: string, shown: string, a: string, b: string} | null} what was last run */
     this.ran = null;
     /** @type {import('../types.js').CompareAnswer | null} */
     this.comparison = null;
@@ -102,7 +105,8 @@ export class Explorer {
     try {
       await this.models.refresh();
       const linked = await this.#linked();
-      this.state = linked ?? { ...initial(this.models.list.default), text: this.models.get(this.models.list.default)?.example ?? '' };
+      const first = this.models.get(this.models.list.default);
+      this.state = linked ?? { ...initial(this.models.list.default), text: first?.example ?? '', recording: first?.recording ?? '' };
       await this.run(false, !linked);
     } catch (error) {
       this.failures.show(turn, error, () => { void this.start(); });
@@ -124,7 +128,7 @@ export class Explorer {
     try {
       const state = fragment ? await Address.read() : null;
       if (!state) return;
-      const again = JSON.stringify([state.text, state.target, state.view, state.a, state.b]) !== JSON.stringify([this.state.text, this.state.target, this.state.view, this.state.a, this.state.b]);
+      const again = JSON.stringify(asked(state)) !== JSON.stringify(asked(this.state));
       this.state = state;
       if (again) await this.run(false, true);
       else await this.#look(false);
@@ -178,7 +182,7 @@ export class Explorer {
     // an example is replaced by the next model's, a text of the user's own never
     const untouched = this.text.value() === (from?.example ?? '');
     if (this.state.view === 'one' && untouched && to?.example && !this.models.hears(model)) this.text.set(to.example);
-    this.state = { ...this.state, [name]: side(model) };
+    this.state = { ...this.state, [name]: side(model), recording: this.sound.held ? this.state.recording : to?.recording ?? '' };
     void this.run(true);
   }
 
@@ -261,7 +265,8 @@ export class Explorer {
     const data = runs.map((run) => (this.state.pick.stack === null ? run : run.at(this.state.pick.stack)));
     this.present.ahead(data, signal);
     this.pending.push(...mend(this.state, data[0]));
-    this.ran = { text, target, shown: runs[0].answer.source_tokens?.[0]?.id === -1 ? this.sound.held?.name ?? '' : text, a: this.state.a.model, b: this.state.b.model };
+    const sound = this.sound.held?.name ?? '';
+    this.ran = { text, target, sound, shown: runs[0].answer.source_tokens?.[0]?.id === -1 ? sound : text, a: this.state.a.model, b: this.state.b.model };
     this.target.written(runs[0].answer, names.length === 2);
     this.#begin(data);
     this.running = false;
@@ -312,7 +317,7 @@ export class Explorer {
     const { ran, state } = this;
     if (!ran) return;
     if (ran.a !== state.a.model) [state.pick, state.zoom] = [nothing(), null];
-    else if (ran.text !== state.text || ran.target !== state.target) {
+    else if (ran.text !== state.text || ran.target !== state.target || ran.sound !== (this.sound.held?.name ?? '')) {
       state.pick = state.pick.auto ? { ...nothing(), stack: state.pick.stack } : { ...state.pick, query: null, key: null };
       state.zoom = null;
     }

@@ -11,6 +11,8 @@ export class Runs {
     this.page = page;
     /** @type {number[] | null} the target that A's model wrote, which B is to read too */
     this.handed = null;
+    /** @type {Promise<void> | null} the recording that is on its way, for both sides */
+    this.listening = null;
   }
 
   /**
@@ -21,6 +23,7 @@ export class Runs {
    */
   async open(names, turn, signal) {
     this.handed = null;
+    this.listening = null;
     const a = this.#open('a', turn, signal, null);
     const runs = await Promise.all([a, ...names.slice(1).map((name) => this.#open(name, turn, signal, a))]);
     if (this.page.activity.current(turn) && runs.some((run) => run.paired !== runs[0].paired)) throw apart(runs);
@@ -38,6 +41,7 @@ export class Runs {
     const { model } = state[name];
     await models.ready(model, (status) => activity.say(
       turn, `${status.title}: ${status.message ?? status.state}; the text runs as soon as it is here`, status.progress), signal);
+    if (models.hears(model) && state.recording) await (this.listening ??= this.page.sound.bring(state.recording));
     if (first && models.paired(model) && !state.target) {
       const { answer } = await first;
       if (activity.current(turn)) this.handed = answer.source_tokens ? answer.tokens.map(({ id }) => id) : null;
@@ -57,7 +61,7 @@ export class Runs {
   #source(model) {
     const { models, sound, state, ran } = this.page;
     if (!models.hears(model)) return { text: state.text };
-    return { audio: sound.content(this.page.title(model), { twice: state.view === 'ab', linked: !ran }) };
+    return sound.content(this.page.title(model), { twice: state.view === 'ab', linked: !ran });
   }
 
   #target() {
