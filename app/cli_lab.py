@@ -8,17 +8,36 @@ from typing import Annotated, Any
 
 import typer
 from pydantic import ValidationError
+from typer.core import TyperGroup
 
+from app.refusals import unusable
 from app.settings import Settings, load_settings
 from model.errors import InputError
-from model.labs.catalogue import LABS, Lab
+from model.labs.catalogue import LABS, Lab, no_lab
 
-group = typer.Typer(help="Run an experiment about one claim, as the Learn pages do.", no_args_is_help=True)
+# 1 is an error and 2 a command line that cannot be read: a claim that fails is neither.
+FAILS = 3
+EXITS = f"Exits with {FAILS} where a check fails."
 
 
-@group.callback()
+class _Labs(TyperGroup):
+    """Answers the name of a lab that there is not with those that there are."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that the first argument names."""
+        if args and not args[0].startswith("-") and args[0] not in LABS:
+            raise no_lab(args[0])
+        return super().resolve_command(ctx, args)
+
+
+group = typer.Typer(
+    cls=_Labs, help=f"Run an experiment about one claim, as the Learn pages do. {EXITS}", no_args_is_help=True
+)
+
+
+@group.callback(help=group.info.help)
 def labs() -> None:
-    """Run an experiment about one claim, as the Learn pages do."""
+    """Run an experiment about one claim."""
 
 
 def _command(lab: Lab) -> Callable[..., None]:
@@ -76,8 +95,7 @@ def _print(lab: Lab, given: dict[str, object], *, as_json: bool) -> None:
             "".join(f"--{str(part).replace('_', '-')} " for part in first["loc"][:1])
             or "The lab's parameters "
         )
-        message = str(first["msg"])
-        raise InputError(f"{where}cannot be used: {message[:1].lower()}{message[1:]}.") from error
+        raise InputError(unusable(f"{where}cannot be used", first, lab.parameters)) from error
     # Imported here because it brings torch in, which `--help` need not wait for.
     from app.services.labs import Labs  # noqa: PLC0415
     from model.devices import choose_device  # noqa: PLC0415
@@ -86,6 +104,9 @@ def _print(lab: Lab, given: dict[str, object], *, as_json: bool) -> None:
     labs = Labs(lambda model_id: _load(model_id, settings), choose_device(settings.device))
     found = labs.run(lab, parameters)
     typer.echo(json.dumps(found, ensure_ascii=False, allow_nan=False) if as_json else _in_words(found))
+    checks: Any = found["checks"]
+    if not all(check["holds"] for check in checks):
+        raise typer.Exit(FAILS)
 
 
 def _load(model_id: str, settings: Settings) -> Any:
@@ -116,4 +137,4 @@ def _short(value: object) -> str:
 
 
 for _lab in LABS.values():
-    group.command(_lab.name, help=_lab.question)(_command(_lab))
+    group.command(_lab.name, help=_lab.question, epilog=EXITS)(_command(_lab))

@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from app.pages import error_page, wants_page
+from app.refusals import unusable
 from app.schemas import MAX_BODY
 from model.errors import AtlasError, Busy, NotReady
 
@@ -82,7 +83,7 @@ def _atlas_error(_: Request, error: Exception) -> Response:
     return answer
 
 
-def _invalid_request(_: Request, error: Exception) -> Response:
+def _invalid_request(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     if first["type"] == "json_invalid":
@@ -94,13 +95,15 @@ def _invalid_request(_: Request, error: Exception) -> Response:
             422,
             f"The {where or 'text'} holds half of a surrogate pair, which is no character: remove it.",
         )
-    message = str(first["msg"])
-    return problem(
-        "bad-request",
-        422,
-        f"The request's {where or 'body'} is not usable: {message[:1].lower()}{message[1:]}.",
-        field=where,
-    )
+    subject = f"The request's {where or 'body'} is not usable"
+    told = {**first, "loc": first["loc"][1:]}
+    return problem("bad-request", 422, unusable(subject, told, _body_of(request)), field=where)
+
+
+def _body_of(request: Request) -> object:
+    """The type of the body that a request's address reads; None where it reads none."""
+    field = getattr(request.scope.get("route"), "body_field", None)
+    return None if field is None else field.field_info.annotation
 
 
 def _http_error(request: Request, error: Exception) -> Response:

@@ -1,6 +1,11 @@
 """The Learn pages: a tour in this order, each page a template of its own."""
 
+import re
 from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+from app.paths import TEMPLATES
 
 
 @dataclass(frozen=True)
@@ -32,3 +37,10 @@ TOUR = (
 )
 
 PAGES = {page.slug: page for page in TOUR}
+
+
+@cache
+def used(slug: str, kind: Literal["lab", "widget"]) -> tuple[str, ...]:
+    """The labs or the widgets that a page's template names, each once."""
+    source = (TEMPLATES / "learn" / f"{slug}.html").read_text("utf-8")
+    return tuple(dict.fromkeys(re.findall(rf'data-{kind}="([\w-]+)"', source)))

@@ -4,14 +4,16 @@ import asyncio
 import json
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from functools import cache
+from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Request
+from fastapi import APIRouter, Header, HTTPException, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from app.deps import Services
 from app.errors import described
-from model.labs.catalogue import LABS, Lab
+from model.labs.catalogue import LABS, Lab, no_lab
 from model.labs.parameters.base import Parameters
 
 router = APIRouter(prefix="/api/labs", tags=["labs"])
@@ -28,8 +30,9 @@ def list_labs() -> dict[str, object]:
     return {"labs": [describe(lab) for lab in LABS.values()]}
 
 
+@cache
 def describe(lab: Lab) -> dict[str, object]:
-    """A lab as the list shows it."""
+    """A lab as the list shows it; nobody changes the answer."""
     return {
         "name": lab.name,
         "question": lab.question,
@@ -81,3 +84,11 @@ for _lab in LABS.values():
         f"/{_lab.name}", _endpoint(_lab), methods=["POST"], name=_lab.name, summary=_lab.question,
         description=f"Claims {', '.join(_lab.claims)}. With Accept: {STREAM} its progress comes first.",
     )  # fmt: skip
+
+
+@router.api_route("/{name}", methods=["GET", "POST"], include_in_schema=False)
+def refuse(name: str) -> None:
+    """Names the labs that there are; one that there is takes POST, and is found before this."""
+    if name in LABS:
+        raise HTTPException(HTTPStatus.METHOD_NOT_ALLOWED, headers={"Allow": "POST"})
+    raise no_lab(name)

@@ -4,7 +4,7 @@ from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import Response
 
 from app.deps import FoundServices
-from app.learn import PAGES, TOUR
+from app.learn import PAGES, TOUR, used
 from app.pages import page
 from app.routes.labs import describe
 from model.labs.catalogue import LABS
@@ -26,9 +26,17 @@ async def learn(request: Request, slug: str, found: FoundServices) -> Response:
     place = TOUR.index(PAGES[slug])
     boot = {
         "default_model": found.default_model,
-        "labs": {lab.name: describe(lab) for lab in LABS.values()},
+        "labs": {name: describe(LABS[name]) for name in used(slug, "lab")},
     }
     before = TOUR[place - 1] if place else None
     after = TOUR[place + 1] if place + 1 < len(TOUR) else None
-    template = f"learn/{slug}.html"
-    return page(request, template, learn=PAGES[slug], tour=TOUR, boot=boot, before=before, after=after)
+    return page(
+        request,
+        f"learn/{slug}.html",
+        learn=PAGES[slug],
+        tour=TOUR,
+        boot=boot,
+        widgets=used(slug, "widget"),
+        before=before,
+        after=after,
+    )

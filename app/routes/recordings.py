@@ -1,11 +1,15 @@
 """The sounds that come along for speech models."""
 
-from fastapi import APIRouter
+from typing import Annotated
+
+from fastapi import APIRouter, Path
 from fastapi.responses import FileResponse
 
 from model.recordings import recording, recordings
 
 router = APIRouter(prefix="/api/recordings", tags=["recordings"])
+
+Name = Annotated[str, Path(max_length=100, description="its name in the list")]
 
 
 @router.get("", summary="The sounds that come along: what is said, and where each is from")
@@ -15,7 +19,7 @@ def list_recordings() -> dict[str, object]:
 
 
 @router.get("/{name}", summary="One of them, as a FLAC file", response_class=FileResponse)
-def read_recording(name: str) -> FileResponse:
+def read_recording(name: Name) -> FileResponse:
     """The file as it is, to be heard or drawn."""
     return FileResponse(
         recording(name).file, media_type="audio/flac", headers={"Cache-Control": "max-age=3600"}

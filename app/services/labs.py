@@ -15,6 +15,7 @@ from model.loading import LoadedModel
 from model.transformer import Transformer
 
 LABS_WAITING = 16
+WAITING = "waiting for another experiment to end"
 
 
 @dataclass
@@ -36,31 +37,52 @@ class Labs:
             )
 
     def follow(self, lab: Lab, parameters: Parameters, left: threading.Event) -> Iterator[dict[str, object]]:
-        """Progress as it comes, the answer last. `left` stops the lab. Raises Busy and what it raises."""
-        told: queue.SimpleQueue[dict[str, object] | BaseException | None] = queue.SimpleQueue()
+        """Progress as it comes, the answer last. `left` stops the lab. Raises Busy and what it raises.
 
-        def report(fraction: float, words: str, so_far: Result | None) -> None:
-            if left.is_set():
-                raise Cancelled
-            partial = None if so_far is None else answer(lab, parameters, so_far)
-            told.put({"fraction": fraction, "words": words, "result": partial})
+        Where it has to wait for another lab, the first event says so.
+        """
+        told = _Told(lab, parameters, left)
 
         def work() -> None:
             try:
-                with self._slots.take():
-                    result = lab.run(parameters, Bench(self.find, report, self.device, self._findings))
-                told.put({"fraction": 1.0, "words": "done", "result": answer(lab, parameters, result)})
+                with self._slots.take(told.waiting):
+                    result = lab.run(parameters, Bench(self.find, told.report, self.device, self._findings))
+                told.report(1.0, "done", result)
             except Cancelled:
                 pass
             except BaseException as error:  # noqa: BLE001 -- handed to whoever waits
-                told.put(error)
-            told.put(None)
+                told.events.put(error)
+            told.events.put(None)
 
         threading.Thread(target=work, name=f"lab {lab.name}", daemon=True).start()
-        while (event := told.get()) is not None:
+        while (event := told.events.get()) is not None:
             if isinstance(event, BaseException):
                 raise event
             yield event
+
+
+class _Told:
+    """What a lab in its thread tells whoever follows it; raises Cancelled there once they have left."""
+
+    def __init__(self, lab: Lab, parameters: Parameters, left: threading.Event) -> None:
+        self._lab, self._parameters, self._left = lab, parameters, left
+        self._waited = False
+        self.events: queue.SimpleQueue[dict[str, object] | BaseException | None] = queue.SimpleQueue()
+
+    def report(self, fraction: float, words: str, so_far: Result | None) -> None:
+        """How far the lab is, with what it has found."""
+        if self._left.is_set():
+            raise Cancelled
+        found = None if so_far is None else answer(self._lab, self._parameters, so_far)
+        self.events.put({"fraction": fraction, "words": words, "result": found})
+
+    def waiting(self) -> None:
+        """That another lab has to end first; said once."""
+        if self._left.is_set():
+            raise Cancelled
+        if not self._waited:
+            self._waited = True
+            self.report(0.0, WAITING, None)
 
 
 def answer(lab: Lab, parameters: Parameters, result: Result) -> dict[str, object]:

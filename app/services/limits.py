@@ -1,7 +1,7 @@
 """What one run may cost: its memory is known before it runs, and only so many runs go on at once."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from model.config import StackConfig, TransformerConfig
@@ -39,6 +39,14 @@ def check_budget(needed: int, budget: int, tokens: int) -> None:
         )
 
 
+# How often somebody who waits in line is asked whether they still do.
+ASK_SECONDS = 0.2
+
+
+def _patient() -> None:
+    """Waits without a word."""
+
+
 class Slots:
     """At most `running` runs at once, which would only slow each other, and `waiting` in line."""
 
@@ -47,13 +55,22 @@ class Slots:
         self._admitted = threading.Semaphore(running + waiting)
 
     @contextmanager
-    def take(self) -> Iterator[None]:
-        """Holds a slot. Raises Busy where the line is full."""
+    def take(self, waiting: Callable[[], None] = _patient) -> Iterator[None]:
+        """Holds a slot; while others have them `waiting` is called, again and again.
+
+        Raises Busy where the line is full, and what `waiting` raises.
+        """
         if not self._admitted.acquire(blocking=False):
             raise Busy("This server is busy with other people's sentences: try again in a few seconds.")
         try:
-            with self._running:
+            wait = 0.0
+            while not self._running.acquire(timeout=wait):
+                waiting()
+                wait = ASK_SECONDS
+            try:
                 yield
+            finally:
+                self._running.release()
         finally:
             self._admitted.release()
 

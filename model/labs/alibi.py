@@ -9,6 +9,7 @@ from model.bias import Alibi, alibi_slopes
 from model.labs.bench import Bench
 from model.labs.parameters.alibi import AlibiLab
 from model.labs.result import Axis, Chart, Check, Heatmap, Line, Result, Series
+from model.labs.words import span
 from model.rules import Causal, ScoreRule
 from model.scores import attention
 
@@ -26,7 +27,8 @@ def run(parameters: AlibiLab, _bench: Bench) -> Result:
         _by_distance(slopes, weights, head),
     ]
     facts = _facts(slopes, head, weights[head])
-    return Result(series, _checks(slopes, head, weights[head]), facts, _notes(parameters, head))
+    limits = {"head": parameters.heads - 1}
+    return Result(series, _checks(slopes, head, weights[head]), facts, _notes(parameters, head), limits)
 
 
 def published_slopes(heads: int) -> list[float]:
@@ -126,7 +128,7 @@ def _facts(slopes: tuple[float, ...], head: int, weights: Tensor) -> dict[str, o
 def _notes(parameters: AlibiLab, head: int) -> list[str]:
     notes = []
     if head != parameters.head:
-        notes.append(f"There are heads 0 to {head}: the last is drawn instead of head {parameters.head}.")
+        notes.append(f"Heads are {span(head + 1)}: {head} is drawn instead of head {parameters.head}.")
     if parameters.length > SIDE:
         notes.append(f"The picture of the bias shows the first {SIDE} of {parameters.length} tokens.")
     if parameters.length > POINTS:

@@ -11,6 +11,7 @@ from model.labs.parameters.families import Archetypes
 from model.labs.published import published
 from model.labs.result import Axis, Check, Heatmap, Result
 from model.labs.stated import read_config
+from model.labs.words import counted
 from model.masks import allowed, sees_ahead
 from model.rules import Causal, MaskRule, ScoreRule, Window
 from model.scores import Stage, attention
@@ -157,8 +158,7 @@ def _column(stack: StackConfig) -> dict[str, object]:
 def _notes(title: str, stack: StackConfig, tokens: int) -> list[str]:
     match stack.mask:
         case Window(left, _) if left + 1 >= tokens:
-            return [
-                f"{title} sees a window of {left + 1:,} tokens: at {tokens} tokens that is the causal mask."
-            ]
+            reach, here = counted(left + 1, "token"), counted(tokens, "token")
+            return [f"{title} sees a window of {reach}: at {here} that is the causal mask."]
         case _:
             return []

@@ -11,8 +11,9 @@ from model.labs.bench import Bench
 from model.labs.one_head import Where, numbered, spoken, tolerance
 from model.labs.parameters.attention_row import AttentionRow
 from model.labs.projections import projected
-from model.labs.reading import Ran, run_text
+from model.labs.reading import Ran, limits_of, run_text
 from model.labs.result import Axis, Chart, Check, Heatmap, Line, Result
+from model.labs.words import counted, one_of
 from model.rules import mask_in_words, scale_in_words
 from model.scores import STAGES
 
@@ -35,6 +36,7 @@ def run(parameters: AttentionRow, bench: Bench) -> Result:
         _checks(ran, parameters, row),
         _facts(ran, parameters, row),
         _notes(parameters, row),
+        {**limits_of(ran.loaded, "layer", "head"), "query": len(ran.labels) - 1, "key": len(ran.labels) - 1},
     )
 
 
@@ -45,7 +47,7 @@ def _check_tokens(ran: Ran, parameters: AttentionRow) -> None:
     for name, index in (("query", parameters.query), ("key", parameters.key)):
         if index >= count:
             raise InputError(
-                f"The text has {count} tokens and no {name} {index}: choose one from 0 to {count - 1}."
+                f"The text has {counted(count, 'token')} and no {name} {index}: {one_of(count)}."
             )
 
 

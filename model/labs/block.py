@@ -8,9 +8,10 @@ from torch import Tensor
 from model.config import LayerNorm
 from model.labs.bench import Bench
 from model.labs.parameters.block import Walk
-from model.labs.reading import Ran, run_text
+from model.labs.reading import Ran, limits_of, run_text
 from model.labs.result import Axis, Chart, Check, Heatmap, Line, Result, Series
 from model.labs.vectors import apart, block_of, check_length, numbered, rounding, stack_name
+from model.labs.words import counted
 from model.recorder import Recordable
 from model.stack import Block
 
@@ -56,9 +57,8 @@ def run(parameters: Walk, bench: Bench) -> Result:
         _picture(step, numbered(ran.labels), notes),
         _histogram(step, notes),
     ]
-    return Result(
-        series, _checks(ran, block, kept, parameters.layer), _facts(ran, block, steps, parameters), notes
-    )
+    checks, facts = _checks(ran, block, kept, parameters.layer), _facts(ran, block, steps, parameters)
+    return Result(series, checks, facts, notes, limits_of(ran.loaded, "layer"))
 
 
 def _recorded(ran: Ran, layer: int) -> Recorded:
@@ -181,7 +181,8 @@ def _picture(step: Step, labels: list[str], notes: list[str]) -> Heatmap:
     beyond = int((x.abs() > end).sum())
     if beyond:
         notes.append(
-            f"{beyond} of the {x.numel()} numbers drawn lie beyond ±{end:.3g} and have that end's colour."
+            f"Of the {x.numel()} numbers drawn, {counted(beyond, 'lies', 'lie')} beyond ±{end:.3g}, in that "
+            "end's colour."
         )
     columns = torch.arange(x.shape[1])
     return Heatmap(

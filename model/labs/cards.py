@@ -67,7 +67,7 @@ class Card:
             "title": self.title,
             "stacks": [describe(stack) for stack in config.stacks],
             "parts": [
-                {"part": part, "parameters": number, "share": f"{number / self.parameters:.2%}"}
+                {"part": self._called(part), "parameters": number, "share": f"{number / self.parameters:.2%}"}
                 for part, number in self.parts.items()
             ],
             "parameters": self.parameters,
@@ -82,6 +82,11 @@ class Card:
             "cache_kb_a_token": self._cache_a_token() / 1e3,
             "attention_mb": costs.attention_numbers(config, lengths) * self.bytes / 1e6,
         }
+
+    def _called(self, part: str) -> str:
+        """A part as the table names it: a tied head is no part of its own."""
+        tied = self.config.head is not None and self.config.head.tied
+        return f"{part}, also the head" if tied and part == "token embedding" else part
 
     def charts(self) -> list[Chart]:
         """Parameters by part, and what a length costs."""
@@ -102,8 +107,6 @@ class Card:
                 f"{self.title} was made for {most:,} tokens: "
                 f"what stands here for {self.tokens:,} is arithmetic only."
             )
-        if self.config.head is not None and self.config.head.tied:
-            found.append(f"The head of {self.title} is its token embedding once more: it adds no matrix.")
         if self.config.stack.name == "encoder":
             found.append(f"{self.title} reads all tokens at once: it keeps no keys and values.")
         encoder = self.config.encoder

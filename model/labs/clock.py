@@ -13,6 +13,7 @@ from model.labs.bench import Bench
 from model.labs.nets import NETS, Net, build, inputs
 from model.labs.parameters.recurrence import RecurrenceTime
 from model.labs.result import Line
+from model.labs.words import counted
 
 
 @dataclass
@@ -102,4 +103,4 @@ def _now(device: str) -> float:
 def _device_in_words(device: str) -> str:
     if device.startswith("cuda"):
         return torch.cuda.get_device_name(device)
-    return f"{device}, {torch.get_num_threads()} threads" if device == "cpu" else device
+    return f"{device}, {counted(torch.get_num_threads(), 'thread')}" if device == "cpu" else device

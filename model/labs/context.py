@@ -10,9 +10,11 @@ from model.config import NoPosition
 from model.errors import InputError
 from model.labs.bench import Bench
 from model.labs.parameters.context import Context
+from model.labs.reading import limits_of
 from model.labs.result import Axis, Chart, Check, Heatmap, Line, Result, Series
 from model.labs.word_links import same_distance
 from model.labs.word_use import Use, similarity, use
+from model.labs.words import counted, one_of
 from model.loading import LoadedModel
 from model.rules import Causal
 
@@ -28,8 +30,8 @@ def run(parameters: Context, bench: Bench) -> Result:
     """Holds a word against itself. Raises what `read_short` raises, InputError for a text without it."""
     loaded = bench.model(parameters.model)
     if parameters.layer >= loaded.config.stack.layers:
-        last = loaded.config.stack.layers - 1
-        raise InputError(f"{parameters.model} has no layer {parameters.layer}: choose one from 0 to {last}.")
+        choice = one_of(loaded.config.stack.layers)
+        raise InputError(f"{parameters.model} has no layer {parameters.layer}: {choice}.")
     senses = [line.strip() for line in parameters.senses.splitlines() if line.strip()]
     if len(senses) > MAX_SENSES:
         raise InputError(
@@ -50,7 +52,7 @@ def run(parameters: Context, bench: Bench) -> Result:
         series: list[Series] = [_similarity(first, second), *looks, *nearest]
         facts = _facts(parameters, first, second, examples)
         checks = _checks(loaded, parameters, first, second)
-    return Result(series, checks, facts, _notes(loaded, first, second))
+    return Result(series, checks, facts, _notes(loaded, first, second), limits_of(loaded, "layer"))
 
 
 def _others(a: Use, b: Use) -> Tensor:
@@ -146,7 +148,9 @@ def _closest(one: Use, examples: Sequence[Use]) -> Row:
     likeness = torch.stack([similarity(one, example) for example in examples])  # [senses, L + 1]
     best = likeness.argmax(dim=0).tolist()
     since = next(layer for layer in range(len(best)) if len(set(best[layer:])) == 1)
-    return {"text": examples[best[-1]].text, "cosine": likeness[best[-1], -1].item(), "since": since}
+    begun = f"after {counted(since, 'layer')}" if since else "from the start"
+    nearest = likeness[best[-1], -1].item()
+    return {"text": examples[best[-1]].text, "cosine": nearest, "since": since, "begun": begun}
 
 
 def _strongest(one: Use) -> list[Row]:
@@ -192,7 +196,7 @@ def _notes(loaded: LoadedModel, first: Use, second: Use) -> list[str]:
         after = len(one.words) - 1 - one.place
         if isinstance(loaded.config.stack.mask, Causal) and after:
             notes.append(
-                f"In the {name} text this model's causal mask hides what stands after the word: {after} words"
-                " or signs."
+                f"In the {name} text this model's causal mask hides what stands after the word: "
+                f"{counted(after, 'word or sign', 'words or signs')}."
             )
     return notes

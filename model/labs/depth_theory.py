@@ -60,14 +60,23 @@ def expected_gradient(settings: Depth) -> list[float] | None:
     )
 
 
+def of_one_layer(settings: Depth) -> float:
+    """Variance of ‖f(x)‖² over its mean for one ReLU layer f, given x, over draws of its weights.
+
+    It is 5/F + 2/D (Hanin and Nica 2020, theorem 1): F numbers of which half are cut off, then a projection
+    to D. Several tokens pass through the same weights: their mean scatters as much at most.
+    """
+    return 5 / (EXPANSION * settings.width) + 2 / settings.width
+
+
 def scatter(settings: Depth) -> float:
     """Variance of ln ‖x‖² at the end of the stack, over draws of the weights.
 
-    A ReLU layer adds 5/F + 2/D (Hanin and Nica 2020, theorem 1); a sum x + f(x) adds that for f, and 4/D for
-    the cross term x·f(x), each by its share of the sum's square.
+    Each layer adds its own variance; a sum x + f(x) adds that for f, and 4/D for the cross term x·f(x), each
+    by its share of the sum's square.
     """
     c, width, normed = kept_share(settings), settings.width, settings.norm != "none"
-    layer = 5 / (EXPANSION * width) + 2 / width
+    layer = of_one_layer(settings)
     if not settings.residual:
         return layer if normed else settings.depth * layer
     sums = [1 + c * step if normed else 1.0 for step in range(settings.depth)]

@@ -1,6 +1,7 @@
 """A stack in a few words, for tables and drawings."""
 
 from model.config import StackConfig
+from model.labs.words import ACTIVATION_NAMES
 from model.rules import mask_in_words
 
 
@@ -15,7 +16,7 @@ def describe(stack: StackConfig) -> dict[str, object]:
         "key heads": attention.kv_heads,
         "head width": attention.head_width,
         "FFN width": feed_forward.width,
-        "activation": feed_forward.activation + (", gated" if feed_forward.gated else ""),
+        "activation": ACTIVATION_NAMES[feed_forward.activation] + (", gated" if feed_forward.gated else ""),
         "norm": f"{type(stack.norm).__name__}, {stack.norm_placement}",
         "position": _POSITIONS[type(stack.position).__name__],
         "mask": mask_in_words(stack.mask),

@@ -11,14 +11,9 @@ from model.ffn import ACTIVATIONS
 from model.labs.bench import Bench
 from model.labs.parameters.feed_forward import Activations
 from model.labs.result import Axis, Chart, Check, Line, Result
+from model.labs.words import ACTIVATION_NAMES as NAMES
 
 POINTS = 401
-NAMES: dict[Activation, str] = {
-    "relu": "ReLU",
-    "gelu": "GELU",
-    "gelu_tanh": "GELU, tanh form",
-    "silu": "SiLU",
-}
 # The constants of the tanh form (Hendrycks and Gimpel 2016, section 2).
 TANH_SCALE, TANH_CUBE = math.sqrt(2 / math.pi), 0.044715
 

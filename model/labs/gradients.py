@@ -14,6 +14,7 @@ from model.labs.jacobians import by_distance, by_products, mean_field, shared_ev
 from model.labs.nets import Net, Recurrent, build, inputs, open_gates
 from model.labs.parameters.recurrence import Gradients
 from model.labs.result import Axis, Chart, Check, Line, Result
+from model.labs.words import counted
 
 SHOWN: tuple[Net, ...] = ("RNN", "LSTM", "GRU", "self-attention")
 # Nets × distance × width²: a few seconds on two cores.
@@ -49,7 +50,7 @@ def run(parameters: Gradients, bench: Bench) -> Result:
     for i in range(parameters.seeds):
         _measure(found, parameters, (parameters.seed + i) % 2**32, bench, i)
         result = _result(parameters, found)
-        bench.report((i + 1) / parameters.seeds, f"{i + 1} of {parameters.seeds} nets of each kind", result)
+        bench.report((i + 1) / parameters.seeds, f"nets of each kind: {i + 1} of {parameters.seeds}", result)
     return result
 
 
@@ -57,9 +58,9 @@ def _refuse_too_much(parameters: Gradients) -> None:
     needed = parameters.seeds * parameters.distance * parameters.width**2
     if needed > MOST:
         raise InputError(
-            f"{parameters.seeds} nets of width {parameters.width} over distance {parameters.distance} would "
-            "take long: take fewer or narrower nets or a smaller distance, so that nets × distance × width² "
-            f"({needed}) is at most {MOST}."
+            f"{counted(parameters.seeds, 'net')} of width {parameters.width} over distance "
+            f"{parameters.distance} would take long: take fewer or narrower nets or a smaller distance, so "
+            f"that nets × distance × width² ({needed}) is at most {MOST}."
         )
 
 
@@ -94,7 +95,7 @@ def _result(parameters: Gradients, found: Found) -> Result:
     ]
     chart = Chart(
         "norms",
-        f"Gradient that reaches an input: median and quartiles of {len(found.levels)} nets",
+        f"Gradient that reaches an input: median and quartiles of {counted(len(found.levels), 'net')}",
         Axis("distance T − t, positions"),
         Axis("‖∂ output at T / ∂ input at t‖", log=True),
         [*(_banded(net, distances, torch.stack(found.norms[net])) for net in SHOWN), *theory],

@@ -146,7 +146,9 @@ def _looks(search: Search) -> tuple[Chart, list[str]]:
     title = f"Where {search.name(head)} looks from “{search.words[search.looking].label}”"
     chart = Chart("row", title, Axis("word"), Axis("weight"), [Line("weight", names, row[places])], "bars")
     left_out = len(row) - len(places)
-    notes = [f"{left_out} words with the smallest weights are not drawn in the row."] if left_out else []
+    least = "the word with the smallest weight is", "words with the smallest weights are"
+    words = least[0].capitalize() if left_out == 1 else f"{left_out} {least[1]}"
+    notes = [f"{words} not drawn in the row."] if left_out else []
     return chart, notes
 
 

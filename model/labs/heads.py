@@ -8,10 +8,11 @@ from model.errors import InputError
 from model.labs.bench import Bench
 from model.labs.head_layer import HeadLayer
 from model.labs.parameters.heads import Heads, Projection
-from model.labs.reading import Ran, run_ids
+from model.labs.reading import Ran, limits_of, run_ids
 from model.labs.result import Axis, Chart, Check, Heatmap, Line, Result, Series
 from model.labs.subspaces import overlaps, pieces
 from model.labs.word_links import read_short
+from model.labs.words import one_of
 
 MAX_TOKENS = 128
 THUMBNAIL = 24
@@ -41,14 +42,12 @@ def run(parameters: Heads, bench: Bench) -> Result:
         ]
         facts = {**_asked(layer, parameters), **_sizes(layer), **_measured(layer, parameters)}
         checks = _checks(layer)
-    return Result(series, checks, facts, _notes(layer))
+    return Result(series, checks, facts, _notes(layer), limits_of(loaded, "layer", "head"))
 
 
 def _refuse(what: str, asked: int, there: int, model_id: str) -> None:
     if asked >= there:
-        raise InputError(
-            f"{model_id} has no {what} {asked}: choose one from 0 to {there - 1}.", **{what: asked}
-        )
+        raise InputError(f"{model_id} has no {what} {asked}: {one_of(there)}.", **{what: asked})
 
 
 def _pattern(layer: HeadLayer, head: int) -> Heatmap:

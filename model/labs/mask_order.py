@@ -5,8 +5,9 @@ from torch import Tensor
 from model.errors import InputError
 from model.labs.bench import Bench
 from model.labs.parameters.order import MaskOrder
-from model.labs.reading import read, run_ids
+from model.labs.reading import limits_of, read, run_ids
 from model.labs.result import Axis, Chart, Check, Line, Result
+from model.labs.words import span
 from model.loading import LoadedModel
 from model.text import Encoded
 
@@ -28,14 +29,15 @@ def run(parameters: MaskOrder, bench: Bench) -> Result:
     }
     outputs = {name: _spread(loaded, text, name, places) for name in share}
     expected = _expected(share["causal"])
-    return Result([_chart(share, expected)], _checks(share, expected, outputs), _facts(text, share, outputs))
+    checks, facts = _checks(share, expected, outputs), _facts(text, share, outputs)
+    return Result([_chart(share, expected)], checks, facts, limits=limits_of(loaded, "head"))
 
 
 def _refuse(loaded: LoadedModel, text: Encoded, parameters: MaskOrder) -> None:
     heads = loaded.config.stack.attention.heads
     if parameters.head >= heads:
         raise InputError(
-            f"There is no head {parameters.head}: layers of {parameters.model} have heads 0 to {heads - 1}."
+            f"There is no head {parameters.head}: layers of {parameters.model} have heads {span(heads)}."
         )
     words = [token.id for token in text.tokens if not token.special]
     if not text.tokens[0].special:

@@ -14,7 +14,7 @@ from model.labs.attention_row import MOST_TOKENS
 from model.labs.bench import Bench
 from model.labs.one_head import Where, numbered, relative, spoken, tolerance
 from model.labs.parameters.attention_row import MaskSwap
-from model.labs.reading import Ran, read, run_ids
+from model.labs.reading import Ran, limits_of, read, run_ids
 from model.labs.result import Axis, Chart, Check, Heatmap, Line, Result
 from model.loading import LoadedModel
 from model.masks import sees_ahead
@@ -61,6 +61,7 @@ def run(parameters: MaskSwap, bench: Bench) -> Result:
         _checks(runs, where),
         _facts(runs, where, parameters, texts[1]),
         _notes(runs),
+        limits_of(loaded, "layer", "head"),
     )
 
 

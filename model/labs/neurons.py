@@ -15,9 +15,10 @@ from model.heads import TokenHead
 from model.labs.attribution import attribution, predicts
 from model.labs.bench import Bench
 from model.labs.parameters.feed_forward import Neurons
-from model.labs.reading import Ran, read, run_ids
+from model.labs.reading import Ran, limits_of, read, run_ids
 from model.labs.result import Axis, Chart, Check, Heatmap, Line, Result, Series
 from model.labs.vectors import apart, check_length, numbered, rounding, seen, stack_name
+from model.labs.words import ACTIVATION_NAMES, span
 from model.loading import LoadedModel
 from model.recorder import Recordable
 from model.stack import Block
@@ -59,7 +60,7 @@ def run(parameters: Neurons, bench: Bench) -> Result:
     check = _whole(ran, layer, parameters.layer)
     rows = [_row(ran, layer, int(neuron), share) for neuron in loudest]
     facts = {**_facts(ran, layer, parameters), "loudest": rows, "predicted": _predicted(ran)}
-    return Result(series, [check], facts, _notes(ran.loaded))
+    return Result(series, [check], facts, _notes(ran.loaded), limits_of(ran.loaded, "layer"))
 
 
 def _ran(parameters: Neurons, bench: Bench) -> Ran:
@@ -69,7 +70,7 @@ def _ran(parameters: Neurons, bench: Bench) -> Ran:
     tokens = len(encoded.ids)
     if not -tokens <= parameters.token < tokens:
         raise InputError(
-            f"There is no token {parameters.token}: this text has tokens 0 to {tokens - 1}; choose one."
+            f"There is no token {parameters.token}: this text has tokens {span(tokens)}; choose one."
         )
     positions = [parameters.token % tokens] if predicts(loaded) else []
     record: tuple[Recordable, ...] = ("resid", "ffn_act", "ffn_out")
@@ -93,7 +94,7 @@ def _layer(ran: Ran, parameters: Neurons) -> Layer:
     stack = ran.loaded.transformer.stack
     if parameters.layer >= stack.config.layers:
         raise InputError(
-            f"There is no layer {parameters.layer}: this model has layers 0 to {stack.config.layers - 1}; "
+            f"There is no layer {parameters.layer}: this model has layers {span(stack.config.layers)}; "
             "choose one of them."
         )
     block = stack.blocks[parameters.layer]
@@ -185,7 +186,7 @@ def _facts(ran: Ran, layer: Layer, parameters: Neurons) -> dict[str, object]:
         "width": width,
         "hidden": hidden,
         "expansion": hidden / width,
-        "activation": ran.loaded.config.stack.feed_forward.activation,
+        "activation": ACTIVATION_NAMES[ran.loaded.config.stack.feed_forward.activation],
         "gated": ran.loaded.config.stack.feed_forward.gated,
         "quiet": quiet.double().mean().item(),
         "negative": (layer.own < 0).double().mean().item(),

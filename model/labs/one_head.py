@@ -6,6 +6,7 @@ from torch import Tensor
 
 from model.errors import InputError
 from model.labs.reading import Ran
+from model.labs.words import one_of
 from model.loading import LoadedModel
 from model.trace import SiteTrace
 
@@ -27,7 +28,7 @@ class Where:
         counts = {"layer": (self.layer, stack.layers), "head": (self.head, stack.attention.heads)}
         for name, (index, count) in counts.items():
             if index >= count:
-                raise InputError(f"{model_id} has no {name} {index}: choose one from 0 to {count - 1}.")
+                raise InputError(f"{model_id} has no {name} {index}: {one_of(count)}.")
 
     def of(self, ran: Ran) -> SiteTrace:
         """What the layer's attention left behind."""

@@ -14,6 +14,7 @@ from model.labs.bench import Bench
 from model.labs.nets import SelfAttention, inputs, started
 from model.labs.parameters.recurrence import Paths
 from model.labs.result import Axis, Chart, Check, Line, Result
+from model.labs.words import counted, listed
 from model.rules import Bidirectional, Causal, Window
 
 # Whether positions depend on each other does not depend on the width.
@@ -175,16 +176,21 @@ def _facts(parameters: Paths, rows: list[dict[str, object]]) -> dict[str, object
         "target": parameters.target,
         "length": parameters.length,
         "hops": by_name,
+        "ways": {name: _in_words(hops) for name, hops in by_name.items()},
         "routes": rows,
         "table": table,
     }
+
+
+def _in_words(hops: object) -> str:
+    return counted(hops, "hop") if isinstance(hops, int) else "no way"
 
 
 def _notes(parameters: Paths, rows: list[dict[str, object]]) -> list[str]:
     blind = [str(row["name"]) for row in rows if row["hops"] is None]
     if not blind:
         return []
-    named = " and ".join(blind)
+    back = "it looks back" if len(blind) == 1 else "these look back"
     return [
-        f"Position {parameters.source} comes after {parameters.target}: no path in {named}; these look back."
+        f"Position {parameters.source} comes after {parameters.target}: no path in {listed(blind)}; {back}."
     ]

@@ -8,6 +8,7 @@ from model.labs.bench import Bench
 from model.labs.parameters.positions import Positions
 from model.labs.result import Axis, Chart, Heatmap, Line, Result, Series
 from model.labs.sinusoid import Sinusoid, checks
+from model.labs.words import counted, signed, span
 
 # What pictures show at most.
 ROWS, COLUMNS, POINTS = 128, 256, 512
@@ -27,7 +28,8 @@ def run(parameters: Positions, _bench: Bench) -> Result:
         _rotated(wave, parameters),
     ]
     found = checks(wave, parameters.length, pair, parameters.offset)
-    return Result(series, found, _facts(wave, parameters, pair), _notes(parameters, pair))
+    limits = {"pair": parameters.d_model // 2 - 1}
+    return Result(series, found, _facts(wave, parameters, pair), _notes(parameters, pair), limits)
 
 
 def _refuse(parameters: Positions) -> None:
@@ -89,12 +91,13 @@ def _rotated(wave: Sinusoid, parameters: Positions) -> Chart:
     start, step = parameters.position, parameters.offset
     here, there = wave.at(start, 1)[0], wave.at(start + step, 1)[0]  # [D]
     dimensions = torch.arange(min(wave.width, POINTS))
+    turned = f"PE({start}) turned by {counted(step, 'step')}"
     lines = [
         Line(f"PE({start})", dimensions, here[:POINTS]),
-        Line(f"PE({start + step})", dimensions, there[:POINTS]),
-        Line(f"PE({start}) turned by {step} steps", dimensions, wave.turned(here, step)[:POINTS], "theory"),
+        Line(f"PE({signed(start + step)})", dimensions, there[:POINTS]),
+        Line(turned, dimensions, wave.turned(here, step)[:POINTS], "theory"),
     ]
-    title = f"From position {start} to {start + step} by a rotation"
+    title = f"From position {start} to {signed(start + step)} by a rotation"
     return Chart("rotation", title, Axis("dimension"), Axis("value"), lines)
 
 
@@ -118,7 +121,7 @@ def _notes(parameters: Positions, pair: int) -> list[str]:
     notes = []
     if pair != parameters.pair:
         notes.append(
-            f"{D} dimensions make pairs 0 to {pair}: the last is shown instead of pair {parameters.pair}."
+            f"{counted(D, 'dimension')} make pairs {span(pair + 1)}: {pair} is shown, not {parameters.pair}."
         )
     if T > ROWS or D > COLUMNS:
         shown = f"the first {min(T, ROWS)} of {T} positions and the first {min(D, COLUMNS)} of {D} dimensions"

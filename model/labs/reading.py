@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from model.errors import InputError, TooLong
 from model.inputs import Inputs
@@ -25,6 +26,13 @@ class Ran:
     def labels(self) -> list[str]:
         """The tokens as texts."""
         return [token.text for token in self.encoded.tokens]
+
+
+def limits_of(loaded: LoadedModel, *names: Literal["layer", "head"]) -> dict[str, int]:
+    """The last layer and the last head of a model's one stack, those of them that are named."""
+    stack = loaded.config.stack
+    last = {"layer": stack.layers - 1, "head": stack.attention.heads - 1}
+    return {name: last[name] for name in names}
 
 
 def read(loaded: LoadedModel, model_id: str, text: str) -> Encoded:

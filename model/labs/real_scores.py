@@ -11,9 +11,10 @@ from model.labs.bench import Bench
 from model.labs.head_scores import Heads, head_spread, measure, multiplied, open_scores, row_measures
 from model.labs.one_head import Where, relative
 from model.labs.parameters.scaling import RealScores
-from model.labs.reading import Ran, read, run_ids
+from model.labs.reading import Ran, limits_of, read, run_ids
 from model.labs.result import Axis, Chart, Check, Heatmap, Line, Result
 from model.labs.softmax_measures import entropy, jacobian_norm
+from model.labs.words import counted
 from model.rules import scale_in_words
 from model.scores import Stage
 
@@ -50,6 +51,7 @@ def run(parameters: RealScores, bench: Bench) -> Result:
         _checks(changed, where, heated),
         _facts(parameters, own, changed, before, after),
         _notes(own),
+        limits_of(own.loaded, "layer", "head"),
     )
 
 
@@ -62,7 +64,7 @@ def _run(parameters: RealScores, bench: Bench) -> Ran:
             f"The text has {len(encoded.ids)} tokens; this lab looks at every score of every head and takes "
             f"2 to {MOST_TOKENS}: change the text."
         )
-    bench.report(0.05, f"{len(encoded.ids)} tokens", None)
+    bench.report(0.05, counted(len(encoded.ids), "token"), None)
     return Ran(loaded, encoded, run_ids(loaded, encoded))
 
 
@@ -100,7 +102,7 @@ def _saturation(ran: Ran, where: Where, heads: Heads) -> Chart:
     lines = [
         Line("all heads", heads.scaled.flatten(), heads.entropy.flatten()),
         Line(f"L{where.layer}H{where.head}", [heads.scaled[here].item()], [heads.entropy[here].item()]),
-        Line(f"normal scores over {keys} keys", SPREADS, curve, "theory"),
+        Line(f"normal scores over {counted(keys, 'key')}", SPREADS, curve, "theory"),
     ]
     title = "Where each head sits: spread of its scaled scores against entropy"
     x = Axis("standard deviation of the scaled scores of a row", log=True)

@@ -16,6 +16,7 @@ from model.labs.bench import Bench
 from model.labs.nets import Net, build, open_gates
 from model.labs.parameters.recurrence import Recall
 from model.labs.result import Axis, Chart, Check, Line, Result
+from model.labs.words import counted
 
 RACING: tuple[Net, ...] = ("RNN", "LSTM", "GRU", "self-attention")
 NOISE = 8
@@ -70,9 +71,9 @@ def run(parameters: Recall, bench: Bench) -> Result:
     needed = parameters.steps * sum(gap + 2 for gap in race.gaps)
     if needed > MOST:
         raise InputError(
-            f"{parameters.steps} training steps at gaps up to {parameters.longest_gap} would take long: take "
-            f"fewer steps or a shorter gap, so that steps × positions of all gaps, now {needed}, is at most "
-            f"{MOST}."
+            f"{counted(parameters.steps, 'training step')} at gaps up to {parameters.longest_gap} would take "
+            f"long: take fewer steps or a shorter gap, so that steps × positions of all gaps, now {needed}, "
+            f"is at most {MOST}."
         )
     for gap in race.gaps:
         _train(race, gap, bench)
@@ -144,9 +145,10 @@ def result(race: Race) -> Result:
     """What a page can show of a race, over or not."""
     done = race.gaps[: len(race.accuracy["RNN"])]
     chance = 1 / race.parameters.symbols
+    trained = counted(race.parameters.steps, "training step")
     accuracy = Chart(
         "accuracy",
-        f"Share of {ASKED} fresh questions answered right after {race.parameters.steps} training steps",
+        f"Share of {ASKED} fresh questions answered right after {trained}",
         Axis("gap, positions of noise", log=True),
         Axis("accuracy"),
         [

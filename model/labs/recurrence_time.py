@@ -7,6 +7,7 @@ from model.labs.nets import NETS, RECURRENT, Net
 from model.labs.parameters.recurrence import RecurrenceTime
 from model.labs.recurrence import POSITIONS, formula, powers
 from model.labs.result import Axis, Chart, Result
+from model.labs.words import power
 
 # What all runs together may need: some seconds on two cores.
 MOST = 60_000_000_000
@@ -29,8 +30,8 @@ def _refuse_too_much(parameters: RecurrenceTime, lengths: list[int]) -> None:
     if needed > MOST:
         raise InputError(
             f"Timing {parameters.rounds} rounds up to length {parameters.length} at width {parameters.width} "
-            f"needs {needed:.2g} multiply-adds and this lab stops at {MOST:.2g}: take a smaller length, a "
-            "smaller width or fewer rounds."
+            f"needs {power(needed)} multiply-adds and this lab stops at {power(MOST)}: take a smaller "
+            "length, a smaller width or fewer rounds."
         )
 
 

@@ -148,13 +148,15 @@ class Check:
 class Result:
     """What a lab found. `facts` are numbers and words that a page sets in its sentences or tables.
 
-    `notes` say what a reader must know: what was left out, what the numbers cannot show.
+    `notes` say what a reader must know: what was left out, what the numbers cannot show. `limits` are the
+    largest values that parameters such as a layer may have beside the others.
     """
 
     series: Sequence[Series] = ()
     checks: Sequence[Check] = ()
     facts: Mapping[str, object] = field(default_factory=dict)
     notes: Sequence[str] = ()
+    limits: Mapping[str, int] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, object]:
         """The result as the API answers it."""
@@ -163,6 +165,7 @@ class Result:
             "checks": [check.as_json() for check in self.checks],
             "facts": _plain(self.facts),
             "notes": list(self.notes),
+            "limits": dict(self.limits),
         }
 
 

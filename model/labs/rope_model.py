@@ -9,8 +9,9 @@ from model.config import Rope
 from model.errors import InputError
 from model.labs.bench import Bench
 from model.labs.parameters.rope import RopeModel
-from model.labs.reading import Ran, read, run_ids
+from model.labs.reading import Ran, limits_of, read, run_ids
 from model.labs.result import Axis, Chart, Check, Line, Result
+from model.labs.words import counted, span
 from model.position import rotate, rotation
 from model.trace import SiteTrace
 
@@ -57,8 +58,10 @@ def run(parameters: RopeModel, bench: Bench) -> Result:
     ].item()
     charts = [_moved(found, parameters), _by_distance(found, parameters)]
     facts = _facts(ran, found, parameters, score)
-    so_far = Result(charts, _checks(found, parameters, score), facts)
-    bench.report(0.5, f"running {parameters.model} {parameters.shift} positions on", so_far)
+    last = len(text.ids) - 1
+    limits = {**limits_of(loaded, "layer", "head"), "query": last, "key": last}
+    so_far = Result(charts, _checks(found, parameters, score), facts, limits=limits)
+    bench.report(0.5, f"running {parameters.model} {counted(parameters.shift, 'position')} on", so_far)
     elsewhere = run_ids(loaded, text, [{"kind": "set_position", "mode": "shift", "by": parameters.shift}])
     change = max(_change(ran.trace.sites[name], other) for name, other in elsewhere.sites.items())
     whole = Check(
@@ -68,7 +71,7 @@ def run(parameters: RopeModel, bench: Bench) -> Result:
         1e-3,
         about="moved",
     )
-    return Result(charts, [*so_far.checks, whole], {**facts, "weights_change": change})
+    return Result(charts, [*so_far.checks, whole], {**facts, "weights_change": change}, limits=limits)
 
 
 def _find(ran: Ran, parameters: RopeModel) -> tuple[Found, SiteTrace]:
@@ -79,9 +82,7 @@ def _find(ran: Ran, parameters: RopeModel) -> tuple[Found, SiteTrace]:
         ("query", parameters.query, len(ran.labels)), ("key", parameters.key, len(ran.labels)),
     ):  # fmt: skip
         if given >= count:
-            raise InputError(
-                f"{name} is {given}, but there are only 0 to {count - 1} here: choose one of them."
-            )
+            raise InputError(f"{name} is {given}, which is not among {span(count)}: choose another.")
     name = stack.self_sites[parameters.layer]
     site = ran.trace.sites[name]
     q = site.q[parameters.head, parameters.query].double().cpu()  # [K]

@@ -15,6 +15,7 @@ from model.labs.parameters.scaling import Scaling
 from model.labs.result import Axis, Chart, Check, Line, Result
 from model.labs.score_distribution import exact, gap, normal
 from model.labs.softmax_measures import factor_of
+from model.labs.words import power
 
 MOST_PRODUCTS = 330_000_000
 CHUNK, SHOWN_EVERY = 4_000_000, 10
@@ -28,8 +29,9 @@ def run(parameters: Scaling, bench: Bench) -> Result:
     products = parameters.d_k * parameters.samples
     if products > MOST_PRODUCTS:
         raise InputError(
-            f"{parameters.samples} samples of width {parameters.d_k} take {products:.3g} products, and at "
-            f"most {MOST_PRODUCTS:.3g} are drawn: choose at most {MOST_PRODUCTS // parameters.d_k} samples."
+            f"{parameters.samples} samples of width {parameters.d_k} take {power(products)} products, and at "
+            f"most {power(MOST_PRODUCTS)} are drawn: choose at most {MOST_PRODUCTS // parameters.d_k} "
+            "samples."
         )
     generator = torch.Generator().manual_seed(parameters.seed)
     scores = torch.empty(parameters.samples)  # [N]

@@ -11,6 +11,7 @@ from model.labs.families import card
 from model.labs.parameters.families import DecoderOnly, ScalingLaws
 from model.labs.published import Law, published
 from model.labs.result import Axis, Chart, Check, Line, Result
+from model.labs.words import power
 
 POINTS = 64
 # The curves are drawn from 1, or below one's own model, up to where a law says 1 nat, or to one's own.
@@ -74,8 +75,8 @@ class Place:
         if tested is None or tested[0] <= self.own <= tested[1]:
             return []
         low, high = tested
-        fitted = f"The law was fitted from {low:.3g} to {high:.3g} {self.law.unit}"
-        return [f"{fitted}: at {self.own:.3g} it is a guess."]
+        fitted = f"The law was fitted from {power(low)} to {power(high)} {self.law.unit}"
+        return [f"{fitted}: at {power(self.own)} it is a guess."]
 
 
 def run(parameters: ScalingLaws, _bench: Bench) -> Result:

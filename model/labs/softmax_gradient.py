@@ -12,6 +12,7 @@ from model.labs.query_gradient import WIDTHS, by_autograd, by_formula, draw, nor
 from model.labs.result import Axis, Chart, Check, Line, Result
 from model.labs.softmax_measures import factor_of, settled_from
 from model.labs.softmax_saturation import DEAD, NAMES, SAME
+from model.labs.words import power
 
 CHECKED_ROWS = 8
 
@@ -112,4 +113,7 @@ def _notes(found: dict[str, list[Spread]]) -> list[str]:
     )
     if all(one.low >= DEAD for of in found.values() for one in of):
         return [drawn]
-    return [drawn, f"The axis ends at {DEAD:g}: medians below are left out, and bands are cut off there."]
+    return [
+        drawn,
+        f"The axis ends at {power(DEAD)}: medians below are left out, and bands are cut off there.",
+    ]

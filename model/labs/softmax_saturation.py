@@ -20,6 +20,7 @@ from model.labs.softmax_measures import (
     mean_norm,
     settled_from,
 )
+from model.labs.words import power
 
 WIDTHS = [2**power for power in range(15)]
 NAMES = {"none": "1 (unscaled)", "inv_sqrt": "1/√d_k", "inv": "1/d_k", "own": "own factor"}
@@ -89,7 +90,7 @@ def _charts(widths: list[int], found: dict[str, list[Measures]], keys: int) -> l
             Line("unscaled, expected", every, largest, "theory"),
         ),
         chart("jacobian", "Median norm of ∂softmax/∂scores", Axis("Frobenius norm", log=True)),
-        chart("dead", f"Rows whose ∂softmax/∂scores is below {DEAD:g}", Axis("share of rows")),
+        chart("dead", f"Rows whose ∂softmax/∂scores is below {power(DEAD)}", Axis("share of rows")),
     ]  # fmt: skip
 
 
@@ -157,7 +158,7 @@ def _row(name: str, measures: Measures) -> dict[str, object]:
         "largest weight": measures["largest_weight"],
         "largest |score|": measures["largest_score"],
         "Jacobian, median": measures["jacobian"],
-        f"rows below {DEAD:g}": measures["dead"],
+        f"rows below {power(DEAD)}": measures["dead"],
     }
 
 

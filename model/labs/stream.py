@@ -8,7 +8,7 @@ from torch import Tensor
 from model.config import LayerNorm
 from model.labs.bench import Bench
 from model.labs.parameters.block import Stream
-from model.labs.reading import Ran, run_text
+from model.labs.reading import Ran, limits_of, run_text
 from model.labs.result import Axis, Chart, Check, Line, Result
 from model.labs.vectors import apart, block_of, check_length, rms, rounding, stack_name
 
@@ -35,7 +35,8 @@ def run(parameters: Stream, bench: Bench) -> Result:
         for part in PARTS
         for check in _checks(ran, layer, part, before[part][layer], after[part][layer])
     ]
-    return Result(series, checks, {**_facts(ran, parameters, shares), "norms": rows})
+    facts = {**_facts(ran, parameters, shares), "norms": rows}
+    return Result(series, checks, facts, limits=limits_of(ran.loaded, "layer"))
 
 
 def _norm_input(ran: Ran, layer: int, part: str) -> Tensor:

@@ -7,7 +7,7 @@ from torch import Tensor
 from model.heads import sentence_vector
 from model.labs.bench import Bench
 from model.labs.parameters.block import Switches
-from model.labs.reading import read, run_ids
+from model.labs.reading import limits_of, read, run_ids
 from model.labs.result import Axis, Chart, Line, Result
 from model.labs.vectors import block_of, check_length, rms, sameness, seen, stack_name
 from model.loading import LoadedModel
@@ -33,7 +33,7 @@ def run(parameters: Switches, bench: Bench) -> Result:
     output = _prediction(loaded, own, changed) if logits else _vector(own, changed)
     series = [_likeness(own, changed), _sameness(own, changed), _scale(own, changed)]
     facts = {"model": parameters.model, "text": parameters.text, "readout": loaded.config.readout, **output}
-    return Result(series, [], {**facts, **_ends(own, changed)}, notes)
+    return Result(series, [], {**facts, **_ends(own, changed)}, notes, limits_of(loaded, "layer"))
 
 
 def _plan(loaded: LoadedModel, parameters: Switches) -> list[dict[str, object]]:

@@ -12,6 +12,7 @@ from model.errors import InputError
 from model.labs.bench import Bench
 from model.labs.parameters.alibi import T5Buckets
 from model.labs.result import Axis, Chart, Check, Heatmap, Line, Result
+from model.labs.words import counted, signed
 
 SIDE, REACH = 128, 255
 # The models take logarithms in fp32, a few roundings of 2^-24 each; nearer than ON_EDGE is on the edge.
@@ -70,8 +71,8 @@ def _refuse(parameters: T5Buckets) -> None:
     exact = parameters.buckets // (4 if parameters.both_ways else 2)
     if parameters.max_distance <= exact:
         raise InputError(
-            f"max_distance is {parameters.max_distance}, but the first {exact} distances of a direction have "
-            "a bucket each: choose a greater max_distance or fewer buckets."
+            f"max_distance is {parameters.max_distance}, but the first {exact} of each direction have "
+            "a bucket to themselves: choose a greater max_distance or fewer buckets."
         )
 
 
@@ -134,8 +135,12 @@ def _facts(parameters: T5Buckets, bias: RelativeBias, found: Tensor) -> dict[str
     return {
         "buckets": parameters.buckets, "max_distance": parameters.max_distance, "exact": exact,
         "used": len(set(found.tolist())), "distance": parameters.distance, "bucket": bucket,
-        "shared": f"{min(first, last, key=abs)} and all beyond" if farther else f"{first} to {last}",
+        "shared": f"{signed(min(first, last, key=abs))} and all beyond" if farther else _from_to(first, last),
     }  # fmt: skip
+
+
+def _from_to(first: int, last: int) -> str:
+    return f"{signed(first)} alone" if first == last else f"{signed(first)} to {signed(last)}"
 
 
 def _notes(parameters: T5Buckets, found: Tensor, exact: Tensor) -> list[str]:
@@ -143,8 +148,8 @@ def _notes(parameters: T5Buckets, found: Tensor, exact: Tensor) -> list[str]:
     edges = int((found != exact).sum())
     if edges:
         notes.append(
-            f"{edges} distances at a bucket's edge fall to its neighbour: trained models take the logarithm "
-            "in fp32, and so does this one."
+            f"{counted(edges, 'distance')} at a bucket's edge {'falls' if edges == 1 else 'fall'} to the "
+            "neighbouring one: trained models take the logarithm in fp32, and so does this one."
         )
     if parameters.length > SIDE:
         notes.append(f"The picture of the pairs shows the first {SIDE} of {parameters.length} tokens.")

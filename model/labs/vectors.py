@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from model.errors import InputError
+from model.labs.words import span
 from model.loading import LoadedModel
 from model.stack import Block
 from model.text import Encoded
@@ -60,7 +61,7 @@ def block_of(loaded: LoadedModel, layer: int) -> Block:
     stack = loaded.transformer.stack
     if layer >= stack.config.layers:
         raise InputError(
-            f"There is no layer {layer}: this model has layers 0 to {stack.config.layers - 1}; choose one."
+            f"There is no layer {layer}: this model has layers {span(stack.config.layers)}; choose one."
         )
     block = stack.blocks[layer]
     assert isinstance(block, Block)

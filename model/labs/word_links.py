@@ -8,6 +8,7 @@ from torch import Tensor
 
 from model.errors import InputError, TooLong
 from model.labs.reading import read
+from model.labs.words import often
 from model.loading import LoadedModel
 from model.text import Encoded
 from model.trace import SiteTrace
@@ -77,7 +78,7 @@ def find_word(words: Sequence[Word], wanted: str, occurrence: int = 1, where: st
         raise InputError(f"{where} has no word “{wanted}”: choose one of {named}{more}.", word=wanted)
     if occurrence > len(places):
         raise InputError(
-            f"{where} has “{wanted}” {len(places)} times, not {occurrence}: choose an earlier one.",
+            f"{where} has “{wanted}” {often(len(places))}, not {occurrence}: choose an earlier one.",
             word=wanted,
         )
     return places[occurrence - 1]

@@ -145,5 +145,5 @@ def test_a_model_nobody_asked_for_is_not_loaded_by_a_trace(models):
     with serving(models) as client:
         answer = client.post("/api/traces", json={"model": BERT, "text": TEXT})
         assert problem(answer, 503, "model-not-ready")["state"] == "absent"
-        assert f"{BERT} is not loaded; ask for it first." in answer.json()["detail"]
+        assert f"{BERT} is not loaded; ask for it first: POST /api/models/load" in answer.json()["detail"]
         assert client.get("/api/models").json()["models"][-1]["state"] == "absent"

@@ -61,7 +61,11 @@ def post(client, body, path="/api/traces"):
         ({"model": "", "text": "a"}, "bad-request", "model"),
         ({"model": "m" * 201, "text": "a"}, "bad-request", "model"),
         ({"text": "a"}, "bad-request", "model is not usable: field required"),
-        ({"model": BERT, "text": "a", "layer": 1}, "bad-request", "layer"),
+        (
+            {"model": BERT, "text": "a", "layer": 1},
+            "bad-request",
+            "There is no field layer here: there are model, text, text_pair, ids, ",
+        ),
         ({"model": BERT, "text": "a", "plan": None}, "bad-request", "plan"),
         ({"model": BERT, "text": "a", "plan": {}}, "bad-request", "plan"),
         ({"model": BERT, "text": "a", "plan": [None]}, "bad-request", "plan 0"),
@@ -325,3 +329,9 @@ def test_every_error_of_a_page_is_a_page_for_a_person(client):
     assert client.get("/api/nonsense", headers={"accept": "text/html"}).headers["content-type"] == (
         "application/problem+json"
     )
+
+
+def test_an_unknown_field_of_one_side_of_a_comparison_is_named_with_those_there_are(client):
+    sides = {"a": {"model": BERT, "text": "a"}, "b": {"model": BERT, "text": "a", "colour": "red"}}
+    detail = problem(post(client, sides, "/api/compare"), 422, "bad-request")["detail"]
+    assert detail.startswith("There is no field b colour here: there are model, text, ")

@@ -4,13 +4,17 @@ import json
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from fastapi.testclient import TestClient
 
+from app import cli_lab
+from app.services import limits
 from app.services.labs import Labs
 from model.errors import InputError
 from model.labs import bench, catalogue
@@ -18,7 +22,7 @@ from model.labs.bench import Bench, Cancelled
 from model.labs.catalogue import LABS, Lab
 from model.labs.parameters.base import Parameters
 from model.labs.result import Axis, Chart, Check, Line, Result
-from tests.serving import events, problem, serving
+from tests.serving import BERT, TEXT, events, load, problem, serving, write_models
 
 ASKED = {"d_k": 16, "rule": "none", "samples": 500, "seed": 3}
 
@@ -77,8 +81,63 @@ def test_the_command_line_refuses_in_one_sentence() -> None:
     assert done.stderr.count("\n") == 1
 
 
-def test_an_unknown_lab_is_not_there(client: TestClient) -> None:
-    problem(client.post("/api/labs/alchemy", json={}), 404, "not-found")
+def test_an_unknown_lab_is_answered_with_those_there_are(client: TestClient) -> None:
+    for answer in (client.post("/api/labs/alchemy", json={}), client.get("/api/labs/alchemy")):
+        body = problem(answer, 404, "not-found")
+        assert body["labs"] == list(LABS)
+        assert body["detail"].startswith("There is no lab alchemy: there are attention-row, ")
+        assert all(name in body["detail"] for name in LABS)
+
+
+def test_a_lab_that_there_is_takes_post_only(client: TestClient) -> None:
+    answer = client.get("/api/labs/scaling")
+    problem(answer, 405, "method-not-allowed")
+    assert answer.headers["allow"] == "POST"
+
+
+def test_an_unknown_parameter_is_answered_with_those_there_are(client: TestClient) -> None:
+    body = problem(client.post("/api/labs/scaling", json={"dk": 3}), 422, "bad-request")
+    assert body["detail"] == "There is no field dk here: there are d_k, rule, factor, samples, seed."
+    assert body["field"] == "dk"
+
+
+def test_a_model_that_is_not_loaded_says_how_to_load_it(client: TestClient) -> None:
+    body = problem(client.post("/api/labs/order", json={"model": "minilm"}), 503, "model-not-ready")
+    assert "POST /api/models/load" in body["detail"]
+
+
+def cli(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", "from app.cli import main; main()", "lab", *arguments],
+        cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_the_command_line_names_the_labs_there_are() -> None:
+    done = cli("alchemy")
+    assert done.returncode == 1
+    assert done.stderr.startswith("attention-atlas: There is no lab alchemy: there are attention-row, ")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(("holds", "code"), [(True, None), (False, cli_lab.FAILS)])
+def test_a_check_that_fails_is_told_by_the_exit_status(
+    counting: Lab, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], holds: bool, code: int
+) -> None:
+    if not holds:
+        monkeypatch.setattr(Check, "holds", property(lambda _self: False))
+    if code is None:
+        cli_lab._print(counting, {}, as_json=True)
+    else:
+        with pytest.raises(typer.Exit) as left:
+            cli_lab._print(counting, {}, as_json=True)
+        assert left.value.exit_code == code == 3
+    assert json.loads(capsys.readouterr().out)["checks"][0]["holds"] is holds
+
+
+def test_the_help_says_what_the_exit_status_means() -> None:
+    for arguments in (["--help"], ["scaling", "--help"]):
+        assert "Exits with 3 where a check fails" in " ".join(cli(*arguments).stdout.split())
 
 
 class _Steps(Parameters):
@@ -112,6 +171,25 @@ def test_progress_comes_first_and_the_answer_last(counting: Lab) -> None:
     drawn = [event["result"]["series"] for event in told[:-1]]  # type: ignore[index]
     assert [series[0]["lines"][0]["y"] for series in drawn] == [[0.0], [1.0], [2.0]]
     assert told[-1]["result"] == Labs(_no_model).run(counting, _Steps())
+
+
+def test_who_has_to_wait_is_told_once_before_anything_else(counting: Lab) -> None:
+    labs = Labs(_no_model)
+    with labs._slots.take():
+        followed = labs.follow(counting, _Steps(steps=1), threading.Event())
+        first = next(followed)
+        time.sleep(3 * limits.ASK_SECONDS)
+    assert first == {"fraction": 0.0, "words": "waiting for another experiment to end", "result": None}
+    assert [event["words"] for event in followed] == ["step 0", "done"]
+
+
+def test_who_leaves_while_waiting_gives_the_place_back(counting: Lab) -> None:
+    labs, left = Labs(_no_model), threading.Event()
+    with labs._slots.take():
+        followed = labs.follow(counting, _Steps(steps=1), left)
+        next(followed)
+        left.set()
+        assert list(followed) == []
 
 
 def test_who_leaves_stops_it_and_the_next_can_begin(counting: Lab) -> None:
@@ -148,3 +226,28 @@ def test_without_a_server_a_bench_has_no_models_and_nobody_listens() -> None:
         bench.Bench().model("minilm")
     bench.Bench().report(0.5, "half", None)
     assert issubclass(Cancelled, Exception)
+
+
+def test_limits_are_the_last_places_there_are(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """One more than each is refused, and the limit itself is not."""
+    of_model = {"model": BERT, "text": TEXT}
+    asked: dict[str, dict[str, Any]] = {
+        "attention-row": {**of_model, "layer": 0, "head": 0, "query": 0, "key": 0},
+        "heads": {**of_model, "layer": 0, "head": 0},
+        "block": {**of_model, "layer": 0},
+        "alibi": {"heads": 4, "head": 0},
+    }
+    with serving(write_models(tmp_path_factory.mktemp("limits"))) as client:
+        load(client, BERT)
+        _hold(client, asked)
+
+
+def _hold(client: TestClient, asked: dict[str, dict[str, Any]]) -> None:
+    for lab, given in asked.items():
+        limits = client.post(f"/api/labs/{lab}", json=given).json()["limits"]
+        assert set(limits) == set(given) & {"layer", "head", "query", "key"}
+        for name, most in limits.items():
+            assert client.post(f"/api/labs/{lab}", json={**given, name: most}).status_code == 200
+            beyond = client.post(f"/api/labs/{lab}", json={**given, name: most + 1})
+            # ALiBi draws its last head instead, and says so.
+            assert beyond.status_code == 422 or beyond.json()["notes"], (lab, name)

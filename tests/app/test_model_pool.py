@@ -136,7 +136,9 @@ def test_asking_twice_fetches_once_and_loads_once(start, served):
 
 def test_get_starts_nothing_and_says_the_state(start, served):
     pool = start()
-    with pytest.raises(NotReady, match="tiny is not loaded; ask for it first") as caught:
+    with pytest.raises(
+        NotReady, match="tiny is not loaded; ask for it first: POST /api/models/load"
+    ) as caught:
         pool.get("tiny")
     assert caught.value.extra == {"model": "tiny", "state": "absent", "progress": None}
     assert not served.exists()

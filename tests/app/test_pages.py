@@ -1,4 +1,5 @@
 import gzip
+import json
 import re
 from pathlib import Path
 
@@ -6,6 +7,7 @@ import pytest
 
 from app import pages
 from app.assets import PLOTLY_URL, PLOTLY_VERSION, Plotly, plotly_style_ids
+from app.learn import TOUR
 from app.paths import STATIC, TEMPLATES
 from tests.serving import app_of, serving
 
@@ -34,7 +36,20 @@ def test_what_comes_later_is_made_by_a_script():
         assert re.search(rf"testid['\"]?[:,=] ?[`'\"]{name}", scripts), name
 
 
-@pytest.mark.parametrize("path", ["/", "/docs", "/nonsense"])
+LESSONS = [f"/learn/{lesson.slug}" for lesson in TOUR]
+
+
+@pytest.mark.parametrize("path", LESSONS)
+def test_a_lesson_brings_the_labs_and_widgets_that_it_names_and_no_others(client, path):
+    text = client.get(path, headers=HTML).text
+    boot = json.loads(re.search(r'<script type="application/json" id="boot">(.*?)</script>', text)[1])
+    body = text[text.index("<main") :]
+    assert set(boot["labs"]) == set(re.findall(r'data-lab="([\w-]+)"', body))
+    for widget in re.findall(r'data-widget="([\w-]+)"', body):
+        assert f'<link rel="modulepreload" href="/static/js/learn/{widget}.js">' in text
+
+
+@pytest.mark.parametrize("path", ["/", "/docs", "/nonsense", "/learn", LESSONS[0]])
 def test_a_page_asks_for_nothing_that_is_not_there_and_nothing_from_elsewhere(client, path):
     text = client.get(path, headers=HTML).text
     addresses = re.findall(r'(?:src|href|data-plotly)="([^"]+)"', text)

@@ -31,9 +31,9 @@ class Learn(Atlas):
         lab = self.lab(name)
         for control, value in values.items():
             _enter(lab.locator(f'[data-control="{control}"]'), value)
-        run = lab.locator(".run-lab")
-        if run.is_visible():
-            run.click()
+        # Any lab that lasts has a button, to stop it: one that is not lengthy runs by itself.
+        if lab.get_attribute("data-lengthy") == "true":
+            lab.locator(".run-lab").click()
         self._rest(name)
         ran: dict[str, Any] = json.loads(lab.get_attribute("data-view") or "{}")
         return ran
@@ -90,5 +90,5 @@ _RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 
 def number(text: str) -> float:
     """A number as the page writes it: 1,536 or 1.43 · 10⁻¹⁷ or 65.6 %, without the percent."""
-    mantissa, _, exponent = text.replace(",", "").replace(" %", "").partition(" · 10")
+    mantissa, _, exponent = text.replace(",", "").replace("−", "-").replace(" %", "").partition(" · 10")
     return float(mantissa) * 10.0 ** int(exponent.translate(_RAISED) or "0")

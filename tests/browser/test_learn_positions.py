@@ -60,9 +60,9 @@ def test_the_rotation_carries_any_position_on(page: Learn) -> None:
     ("values", "words"),
     [
         ({"d_model": 7}, "even width"),
-        ({"base": 0}, "greater than or equal to 1"),
-        ({"base": -5}, "greater than or equal to 1"),
-        ({"length": "long"}, "length"),
+        ({"base": 0}, "Base: write a number between 1 and 1,000,000,000."),
+        ({"base": -5}, "Base: write a number between 1 and"),
+        ({"length": "long"}, "Length: write a whole number between 1 and 2,048."),
     ],
 )
 def test_what_is_no_wave_gets_a_sentence_and_the_page_goes_on(
@@ -166,7 +166,7 @@ def test_slopes_are_powers_of_two_and_buckets_are_t5s(page: Learn) -> None:
     assert number(page.fact("alibi", "slope")) == pytest.approx(2**-1.5, rel=1e-3)
     assert page.check("alibi", "all slopes and the paper's rule, largest difference")["measured"] == 0
     page.set("t5", distance=-100)
-    assert (page.fact("t5", "bucket"), page.fact("t5", "shared")) == ("15", "-91 and all beyond")
+    assert (page.fact("t5", "bucket"), page.fact("t5", "shared")) == ("15", "−91 and all beyond")
     page.set("t5", distance=12)
     assert page.fact("t5", "bucket") == "25"
 

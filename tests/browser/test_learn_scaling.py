@@ -44,9 +44,9 @@ def test_extremes_get_a_clear_answer(learn: Learn) -> None:
     assert learn.problem("spread") == ""
     assert learn.check("spread", "variance of q·k")["expected"] == 65_536
     learn.set("spread", d_k=0)
-    assert "d_k" in learn.problem("spread")
+    assert learn.problem("spread") == "d_k: write a whole number between 1 and 65,536."
     learn.set("spread", d_k=1, seed="no number")
-    assert "seed" in learn.problem("spread")
+    assert "Seed: write" in learn.problem("spread")
     learn.set("spread", seed=3)
     assert "not normal" in learn.lab("spread").inner_text()
 

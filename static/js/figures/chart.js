@@ -27,8 +27,10 @@ export function apart(values) {
   }));
 }
 
-/** Labels on an axis of words before they are thinned. */
-const WORDS = 40;
+/** Labels on an axis of words before they are thinned, pixels of a letter, and of a line of turned words. */
+const [WORDS, LETTER, LINE] = [40, 6.5, 13];
+/** Pixels beside a picture: its margins, and a matrix's scale of colours. */
+const [MARGINS, SCALE] = [80, 70];
 
 /** @param {import('../learn/types.js').Series} series @param {Options} options */
 export function chartFigure(series, options) {
@@ -40,15 +42,20 @@ export function chartFigure(series, options) {
       width, height, margin: { l: 60, r: 16, t: titled ? 40 : 8, b: 44 }, font: { color: palette.ink, size: 12 },
       title: titled ? { text: escaped(series.title), x: 0.02, font: { size: 15 } } : undefined,
       paper_bgcolor: titled ? palette.panel : 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)',
-      showlegend: !matrix && series.lines.length > 1, legend: { orientation: 'h', y: 1.02, yanchor: 'bottom', x: 0, font: { size: 11 } },
+      showlegend: !matrix && series.lines.length > 1,
+      // A band fills to the line before it, and Plotly turns the legend round for that.
+      legend: { orientation: 'h', traceorder: 'normal', y: 1.02, yanchor: 'bottom', x: 0, font: { size: 11 } },
       hovermode: matrix ? 'closest' : 'x unified', hoverlabel: { bgcolor: palette.panel, font: { color: palette.ink } },
       barmode: 'group', dragmode: false,
-      xaxis: axis(series.x, matrix ? apart(series.columns) : series.lines.flatMap(({ x }) => apart(x)), palette, width - 80),
+      xaxis: axis(series.x, matrix ? apart(series.columns) : series.lines.flatMap(({ x }) => apart(x)), palette, width - MARGINS - (matrix ? SCALE + longest(series.rows) : 0)),
       yaxis: { ...axis(series.y, matrix ? apart(series.rows) : series.lines.flatMap(({ y }) => y), palette), ...(matrix ? { autorange: 'reversed', automargin: true } : {}) },
     },
     config: { displayModeBar: false, responsive: false },
   };
 }
+
+/** @param {(number | string | null)[]} words @returns {number} pixels of the longest */
+const longest = (words) => LETTER * Math.max(0, ...words.map((word) => String(word).length));
 
 /**
  * @param {import('../learn/types.js').Axis} spec
@@ -64,10 +71,11 @@ function axis({ label, log }, values, palette, room) {
   };
   if (words) {
     const distinct = [...new Set(/** @type {string[]} */ (values))];
-    const step = Math.ceil(distinct.length / WORDS);
+    const most = Math.min(WORDS, Math.max(1, Math.floor((room ?? Infinity) / LINE)));
+    const step = Math.ceil(distinct.length / most);
     // Left to itself Plotly may turn them to and fro for ever, as each turn changes the margins.
-    const each = (room ?? Infinity) / Math.min(distinct.length, WORDS);
-    const fits = Math.max(...distinct.map((word) => word.length)) * 6.5 <= each;
+    const each = (room ?? Infinity) / Math.ceil(distinct.length / step);
+    const fits = longest(distinct) <= each;
     return { ...base, tickangle: fits ? 0 : each < 18 ? -90 : -45, type: 'category', tickmode: 'array', tickvals: distinct.filter((_, i) => i % step === 0), ticktext: distinct.filter((_, i) => i % step === 0).map(escaped) };
   }
   return { ...base, type: log ? 'log' : 'linear', ...(log ? { dtick: span(values) > 2 ? Math.ceil(span(values) / 8) : undefined, exponentformat: 'power' } : {}) };

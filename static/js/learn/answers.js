@@ -1,5 +1,6 @@
 /** A lab's numbers in words: checks, facts within sentences, tables, notes. */
 import { el } from '../ui/dom.js';
+import { minus } from '../ui/format.js';
 
 /** @typedef {import('./types.js').Check} Check */
 /** @typedef {import('./types.js').Result} Result */
@@ -10,9 +11,9 @@ const SIGN = { '=': '=', '<=': '≤', '>=': '≥' };
 export function digits(value) {
   if (value === null) return '–';
   if (value === 0) return '0';
-  if (Number.isInteger(value) && Math.abs(value) < 1e15) return value.toLocaleString('en');
+  if (Number.isInteger(value) && Math.abs(value) < 1e15) return minus(value.toLocaleString('en'));
   const size = Math.abs(value);
-  return size >= 1e5 || size < 1e-3 ? power(value) : String(Number(value.toPrecision(4)));
+  return size >= 1e5 || size < 1e-3 ? power(value) : minus(String(Number(value.toPrecision(4))));
 }
 
 const RAISED = '⁰¹²³⁴⁵⁶⁷⁸⁹';
@@ -21,14 +22,14 @@ const RAISED = '⁰¹²³⁴⁵⁶⁷⁸⁹';
 function power(value) {
   const [mantissa, exponent] = value.toExponential(2).split('e');
   const raised = exponent.replace('+', '').replace('-', '⁻').replace(/\d/g, (digit) => RAISED[Number(digit)]);
-  return `${mantissa} · 10${raised}`;
+  return `${minus(mantissa)} · 10${raised}`;
 }
 
 /** @param {any} value @param {string} [format] @returns {string} */
 export function formatted(value, format) {
   if (typeof value !== 'number') return value === null || value === undefined ? '–' : String(value);
   if (format === 'percent') return `${digits(100 * value)} %`;
-  if (format === 'integer') return Math.round(value).toLocaleString('en');
+  if (format === 'integer') return minus(Math.round(value).toLocaleString('en'));
   if (format === 'scientific') return value === 0 ? '0' : power(value);
   return digits(value);
 }
@@ -58,9 +59,21 @@ export function fill(section, result, first) {
   for (const node of /** @type {NodeListOf<HTMLElement>} */ (section.querySelectorAll('[data-fact]'))) {
     if (mine(node)) node.textContent = formatted(fact(result.facts, node.dataset.fact ?? ''), node.dataset.format);
   }
+  for (const node of /** @type {NodeListOf<HTMLElement>} */ (section.querySelectorAll('[data-count]'))) {
+    if (mine(node)) node.textContent = numbered(node, fact(result.facts, node.dataset.count ?? ''));
+  }
   for (const node of /** @type {NodeListOf<HTMLElement>} */ (section.querySelectorAll('[data-table]'))) {
     if (mine(node)) node.replaceChildren(table(fact(result.facts, node.dataset.table ?? '') ?? []));
   }
+}
+
+/**
+ * The words that go with a count: data-one for a single thing, else those that stand there.
+ * @param {HTMLElement} node @param {any} count
+ */
+function numbered(node, count) {
+  node.dataset.many ??= node.textContent ?? '';
+  return (count === 1 ? node.dataset.one : node.dataset.many) ?? '';
 }
 
 /** @param {Record<string, any>[]} rows */

@@ -52,15 +52,19 @@ export class Lab {
     this.elsewhere = false;
     this.abort = new AbortController();
     this.timer = 0;
+    /** Why a control's value cannot be used, by its name. @type {Map<string, string>} */
+    this.unusable = new Map();
+    /** @type {boolean} whether the run that goes on, or was stopped, has shown anything */
+    this.drew = false;
     this.#build(properties);
   }
 
   /** @param {Record<string, import('./types.js').Schema>} properties */
   #build(properties) {
     const names = (this.root.dataset.controls ?? '').split(/\s+/).filter((name) => name in properties);
-    this.controls = Object.fromEntries(names.map((name) => [name, control(name, properties[name], this.parameters[name], (value, done) => this.#changed(name, value, done))]));
+    this.controls = Object.fromEntries(names.map((name) => [name, control(name, properties[name], this.parameters[name], (value, done, problem) => this.#changed(name, value, done, problem))]));
     this.button = el('button', { type: 'button', class: 'run-lab' }, 'Run');
-    this.button.addEventListener('click', () => { if (this.running) this.stop(); else void this.run(); });
+    this.button.addEventListener('click', () => { if (this.running) this.stop(); else if (this.unusable.size) this.#refuse(); else void this.run(); });
     this.button.hidden = !this.spec.lengthy;
     this.bar = el('progress', { max: 1, 'aria-label': 'Progress' });
     this.words = el('span', {});
@@ -76,21 +80,38 @@ export class Lab {
     this.here = el('a', { class: 'here', href: `#${this.id}` }, 'link to these settings');
     this.root.dataset.testid = `lab-${this.id}`;
     this.root.dataset.state = 'idle';
+    this.root.dataset.lengthy = String(this.spec.lengthy);
     this.root.append(el('div', { class: 'controls' }, ...Object.values(this.controls).map(({ element }) => element), this.button), this.invitation, this.wait, this.problem, this.charts, this.checks, this.notes, this.here);
   }
 
-  /** @param {string} name @param {any} value @param {boolean} done */
-  #changed(name, value, done) {
-    this.parameters = { ...this.parameters, [name]: value };
+  /** @param {string} name @param {any} value @param {boolean} done @param {string} [problem] why the value cannot be used */
+  #changed(name, value, done, problem) {
+    if (problem) this.unusable.set(name, problem);
+    else {
+      this.unusable.delete(name);
+      this.parameters = { ...this.parameters, [name]: value };
+    }
+    if (this.unusable.size) return this.#refuse();
     this.moved = name === 'text' || name === 'model';
     this.#say();
     window.clearTimeout(this.timer);
     if (this.spec.lengthy) {
+      if (this.problem) this.problem.hidden = true;
       this.button?.classList.add('due');
       return;
     }
     this.#busy();
     this.timer = window.setTimeout(() => { void this.run(); }, done ? 0 : REST);
+  }
+
+  /** Says what a control cannot be, and keeps what was found before. A lengthy run goes on, and it is said at its end. */
+  #refuse() {
+    window.clearTimeout(this.timer);
+    if (this.running && this.spec.lengthy) return;
+    this.abort.abort();
+    this.abort = new AbortController();
+    this.#busy();
+    void this.#settle(null);
   }
 
   #say() {
@@ -104,7 +125,10 @@ export class Lab {
   /** Other values from outside: the address, or a widget. @param {Record<string, any>} changes */
   set(changes) {
     this.parameters = { ...this.parameters, ...changes };
-    for (const [name, value] of Object.entries(changes)) this.controls?.[name]?.show(value);
+    for (const [name, value] of Object.entries(changes)) {
+      this.unusable.delete(name);
+      this.controls?.[name]?.show(value);
+    }
     this.#say();
     return this.run();
   }
@@ -134,8 +158,10 @@ export class Lab {
     this.abort = abort;
     this.#busy();
     this.#waiting(true);
-    if (this.words) this.words.textContent = 'computing, or waiting for another experiment to end';
-    const late = window.setTimeout(() => { if (this.abort === abort && this.running && this.wait) this.wait.hidden = false; }, 250);
+    this.drew = false;
+    this.bar?.removeAttribute('value');
+    if (this.words) this.words.textContent = 'computing';
+    const late = window.setTimeout(() => { if (this.abort === abort) this.#lasts(); }, 250);
     /** @type {unknown} */
     let failure = null;
     try {
@@ -169,12 +195,13 @@ export class Lab {
   /** @param {unknown} failure */
   async #settle(failure) {
     this.#waiting(false);
+    if (!failure && this.unusable.size) failure = new Problem('bad-request', [...this.unusable.values()][0]);
     const stopped = failure instanceof DOMException && failure.name === 'AbortError';
     this.elsewhere = false;
-    this.section.dataset.stale = String(Boolean(failure) && !stopped);
+    this.section.dataset.stale = String(Boolean(failure) && !(stopped && this.drew));
     if (this.problem) {
       this.problem.hidden = !failure;
-      if (failure) this.problem.textContent = stopped ? 'Stopped before it was complete.' : this.#sentence(failure);
+      if (failure) this.problem.textContent = stopped ? this.#stopped() : this.#sentence(failure);
     }
     await painted();
     // What began meanwhile settles in its turn.
@@ -191,12 +218,27 @@ export class Lab {
     return 'Something in this page went wrong; reload it, and tell us what you did.';
   }
 
+  /** Shows that it takes a while, and lets its reader stop it. */
+  #lasts() {
+    if (!this.running) return;
+    if (this.wait) this.wait.hidden = false;
+    if (this.button) this.button.hidden = false;
+  }
+
+  /** What is shown of a run that was stopped. */
+  #stopped() {
+    if (this.drew) return 'Stopped before it was complete: what is shown is what there was by then.';
+    return `Stopped before anything was complete: ${this.result ? 'what is shown is of the run before.' : 'there is nothing to show yet.'}`;
+  }
+
   /** @param {boolean} running */
   #waiting(running) {
     this.running = running;
     this.button?.classList.remove('due');
     if (this.button) this.button.textContent = running ? 'Stop' : 'Run';
-    if (!running && this.wait) this.wait.hidden = true;
+    if (running) return;
+    if (this.wait) this.wait.hidden = true;
+    if (this.button) this.button.hidden = !this.spec.lengthy;
   }
 
   /** @param {number | null} fraction @param {string} words @param {Result | null} partial */
@@ -204,7 +246,9 @@ export class Lab {
     if (fraction === null) this.bar?.removeAttribute('value');
     else this.bar?.setAttribute('value', String(fraction));
     if (this.words) this.words.textContent = words;
-    if (partial) this.#show(partial);
+    if (!partial) return;
+    this.drew = true;
+    this.#show(partial);
   }
 
   /** @param {Result} result */
@@ -218,6 +262,7 @@ export class Lab {
     }
     pictures.forEach((picture, i) => picture.show(shown[i]));
     if (this.root.dataset.checks !== 'none') this.checks?.replaceChildren(...checkRows(result.checks, wanted));
+    for (const [name, most] of Object.entries(result.limits)) this.controls?.[name]?.limit?.(most);
     this.notes?.replaceChildren(...(this.elsewhere ? [ELSEWHERE] : []).concat(result.notes).map((note) => el('li', {}, note)));
     this.section.dataset.answered = 'true';
     fill(this.section, result, this.section.querySelector('.lab') === this.root);

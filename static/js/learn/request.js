@@ -29,9 +29,8 @@ export async function runLab(spec, parameters, signal, onProgress) {
  * @param {Listener} onProgress
  */
 async function ask(spec, parameters, signal, onProgress) {
-  const accept = spec.lengthy ? 'text/event-stream' : 'application/json';
-  const response = await post(`/api/labs/${spec.name}`, parameters, signal, { Accept: accept });
-  return spec.lengthy ? last(response, onProgress) : received(response.json());
+  // Streamed, so that leaving stops it and waiting in line is heard of, however quick a lab should be.
+  return last(await post(`/api/labs/${spec.name}`, parameters, signal, { Accept: 'text/event-stream' }), onProgress);
 }
 
 /** @param {Response} response @param {Listener} onProgress @returns {Promise<Result>} what the stream ends with */

@@ -30,6 +30,7 @@ class Planes {
     this.lab = lab;
     this.together = true;
     this.due = false;
+    this.asking = false;
     /** @type {Plane[]} */
     this.planes = [];
     /** @type {Drawn[]} */
@@ -62,8 +63,8 @@ class Planes {
     if (this.drawn.map(({ index }) => index).join() !== chosen.join()) this.#build(chosen);
     this.planes = planes;
     this.products = /** @type {number[]} */ (result.facts.products);
-    if (this.due) this.#send();
-    else this.at = { m: result.facts.m, n: result.facts.n };
+    // Arrows that were moved on meanwhile stay where they are.
+    if (!this.due) this.at = { m: result.facts.m, n: result.facts.n };
     this.#draw();
   }
 
@@ -93,7 +94,7 @@ class Planes {
       if (step === undefined) return;
       event.preventDefault();
       this.#move(which, this.at, step);
-      this.#ask();
+      void this.#ask();
     });
     return tip;
   }
@@ -118,7 +119,7 @@ class Planes {
       turned += Math.atan2(Math.sin(now - angle), Math.cos(now - angle));
       angle = now;
       this.#move(which, start, Math.round(turned / this.planes[index].speed));
-      this.#ask();
+      void this.#ask();
     });
   }
 
@@ -138,14 +139,16 @@ class Planes {
   }
 
   /** Has the numbers computed for where the arrows are now; while one answer is awaited, the next waits too. */
-  #ask() {
-    if (this.lab.running) this.due = true;
-    else this.#send();
-  }
-
-  #send() {
-    this.due = false;
-    void this.lab.set({ ...this.at });
+  async #ask() {
+    this.due = true;
+    if (this.asking) return;
+    this.asking = true;
+    // Also after an answer that failed or was left for another: the last position is always asked for.
+    while (this.due) {
+      this.due = false;
+      await this.lab.set({ ...this.at });
+    }
+    this.asking = false;
   }
 
   #draw() {

@@ -12,7 +12,7 @@
  * @typedef {{name: string, relation: '=' | '<=' | '>=', expected: number | null, measured: number | null, tolerance: number | null,
  *   origin: Origin, about: string | null, holds: boolean}} Check
  * @typedef {{lab: string, claims: string[], parameters: Record<string, any>, series: Series[], checks: Check[],
- *   facts: Record<string, any>, notes: string[]}} Result
+ *   facts: Record<string, any>, notes: string[], limits: Record<string, number>}} Result
  * @typedef {{type?: string, enum?: string[], default?: any, title?: string, description?: string, labels?: Record<string, string>, minimum?: number, maximum?: number,
  *   exclusiveMinimum?: number, multipleOf?: number, exclusiveMaximum?: number, maxLength?: number, anyOf?: Schema[]}} Schema
  * @typedef {{name: string, question: string, claims: string[], lengthy: boolean, parameters: {properties: Record<string, Schema>}}} Spec

@@ -5,13 +5,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from torch import Tensor
 
+from model.config import RMSNorm
 from model.errors import InputError
 from model.labs import depth
 from model.labs.bench import Bench, Cancelled
 from model.labs.depth_theory import expected_gradient, expected_scale, kept_share
 from model.labs.parameters.block import Depth
 from model.labs.result import Chart, Line, Result
+from model.stack import Block
 
 BENCH = Bench()
 
@@ -135,3 +138,77 @@ def test_it_stops_when_nobody_waits() -> None:
 
     with pytest.raises(Cancelled):
         depth.run(Depth(), Bench(report=leave))
+
+
+def _failing(**given: Any) -> set[str]:
+    result = depth.run(Depth.model_validate({"parts": "ffn", "compare": "placement", **given}), BENCH)
+    assert result.checks
+    return {check.name for check in result.checks if not check.holds}
+
+
+@pytest.mark.parametrize("norm", ["layer", "rms", "none"])
+def test_what_is_right_holds_at_few_layers_and_many(norm: Any) -> None:
+    for size in (1, 8, 64):
+        assert _failing(norm=norm, depth=size) == set()
+
+
+@pytest.mark.parametrize("norm", ["layer", "rms"])
+@pytest.mark.parametrize("gain", [0.75, 1.25])
+def test_a_norm_that_is_off_by_a_quarter_is_seen(
+    monkeypatch: pytest.MonkeyPatch, norm: Any, gain: float
+) -> None:
+    right = Block._normed
+    monkeypatch.setattr(Block, "_normed", lambda *given: gain * right(*given))
+    failing = _failing(norm=norm)
+    assert "pre-norm: mean square that a layer writes, of what it reads" in failing
+    assert "post-norm: log₁₀ of the rms at the output" in failing
+
+
+def test_a_mean_that_is_not_taken_off_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(depth.NORMS, "layer", RMSNorm(depth.EPS))
+    assert _failing(norm="layer") == {"post-norm: mean of a token's vector at the output"}
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.9, 1.1, 2.0])
+def test_a_residual_of_another_scale_is_seen(monkeypatch: pytest.MonkeyPatch, scale: float) -> None:
+    right = Block._sublayer
+
+    def scaled(self: Block, name: Any, x: Tensor, part: Any, run: Any) -> Tensor:
+        out = right(self, name, x, part, run)
+        if name != "ffn" or self.placement != "pre":
+            return out
+        return out + (scale - 1) * x
+
+    monkeypatch.setattr(Block, "_sublayer", scaled)
+    failing = _failing()
+    assert any(name.startswith("pre-norm") for name in failing)
+    assert not any(name.startswith("post-norm") for name in failing)
+
+
+@pytest.mark.parametrize("scale", [0.5, 2.0])
+def test_a_residual_of_another_scale_under_a_post_norm_is_seen(
+    monkeypatch: pytest.MonkeyPatch, scale: float
+) -> None:
+    def scaled(self: Block, name: Any, x: Tensor, part: Any, run: Any) -> Tensor:
+        return self._normed("ffn", scale * x + part(x), run) if name == "ffn" else x
+
+    monkeypatch.setattr(Block, "_sublayer", scaled)
+    result = depth.run(Depth(parts="ffn", placement="post"), BENCH)
+    held = {check.name: check.holds for check in result.checks}
+    assert not held["with residuals: cosine of the stream before a layer and after it"]
+
+
+def test_more_stacks_make_the_tolerance_narrower() -> None:
+    one, five = (depth.run(Depth(parts="ffn", depth=4, repeats=repeats), BENCH).checks for repeats in (1, 5))
+    for wide, narrow in zip(one, five, strict=True):
+        assert narrow.name == wide.name
+        assert narrow.tolerance < wide.tolerance
+
+
+def test_each_stack_is_shown_as_soon_as_it_ran() -> None:
+    heard: list[Result | None] = []
+    depth.run(Depth(depth=2, repeats=2), Bench(report=lambda _share, _words, so_far: heard.append(so_far)))
+    assert heard[0] is None
+    drawn = [[row["stack"] for row in so_far.facts["ends"]] for so_far in heard[1:] if so_far is not None]
+    names = ["with residuals", "without residuals", "without residuals or norms"]
+    assert drawn == [names[:1], names[:2], names, names, names]

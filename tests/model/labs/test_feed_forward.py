@@ -25,7 +25,7 @@ def test_values_at_a_point() -> None:
     assert found["ReLU"]["f(x)"] == 0
     assert found["GELU"]["f(x)"] == pytest.approx(-0.15865525393145707, abs=1e-12)  # −Φ(−1)
     assert found["SiLU"]["f(x)"] == pytest.approx(-1 / (1 + math.e), abs=1e-12)
-    assert found["GELU, tanh form"]["f(x)"] == pytest.approx(-0.158808, abs=1e-6)
+    assert found["GELU (tanh)"]["f(x)"] == pytest.approx(-0.158808, abs=1e-6)
     assert at(2.0)["ReLU"]["f(x)"] == 2
 
 

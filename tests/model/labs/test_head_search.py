@@ -77,7 +77,7 @@ def test_a_long_row_says_what_it_leaves_out(real_bench: Bench) -> None:
     ("asked", "said"),
     [
         ({"word": "them"}, "no word “them”"),
-        ({"target_occurrence": 2}, "1 times, not 2"),
+        ({"target_occurrence": 2}, "once, not 2"),
         ({"target": "it"}, "cannot be linked to itself"),
         ({"text": "it animal " * 300}, "shorten it"),
     ],

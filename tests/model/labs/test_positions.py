@@ -93,7 +93,7 @@ def test_one_position_is_enough() -> None:
 def test_a_pair_that_the_width_does_not_have_is_said_and_the_last_shown() -> None:
     result = run(Positions(d_model=8, pair=200), Bench())
     assert result.facts["pair"] == 3
-    assert any("instead of pair 200" in note for note in result.notes)
+    assert "8 dimensions make pairs 0 to 3: 3 is shown, not 200." in result.notes
 
 
 @pytest.mark.parametrize(

@@ -118,4 +118,4 @@ def test_what_is_too_small_for_the_axis_is_left_out_and_said():
     values = [value for line in chart.lines for value in [*line.y, *(line.low or []), *(line.high or [])]]
     assert None in values
     assert min(value for value in values if value is not None) == 1e-6
-    assert "ends at 1e-06" in notes[1]
+    assert "ends at 1.0 · 10⁻⁶" in notes[1]

@@ -81,7 +81,7 @@ def test_every_number_of_buckets_that_is_too_small_gets_the_same_sentence(bucket
 
 def test_the_sentence_names_who_shares_a_bucket() -> None:
     shared = {d: run(T5Buckets(distance=d), Bench()).facts["shared"] for d in (-3, -20, -100, 300)}
-    assert shared == {-3: "-3 to -3", -20: "-22 to -16", -100: "-91 and all beyond", 300: "91 and all beyond"}
+    assert shared == {-3: "−3 alone", -20: "−22 to −16", -100: "−91 and all beyond", 300: "91 and all beyond"}
 
 
 @pytest.mark.parametrize("given", [{"buckets": 7}, {"buckets": 256, "max_distance": 64}])
