@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from model.errors import UnknownLab
 from model.labs.parameters.alibi import AlibiLab, T5Buckets
 from model.labs.parameters.attention_row import AttentionRow, MaskSwap
 from model.labs.parameters.base import Parameters
 from model.labs.parameters.block import Depth, Stream, Switches, Walk
 from model.labs.parameters.context import Context
+from model.labs.parameters.cross_attention import CrossAttention
 from model.labs.parameters.families import Archetypes, ConfigCard, Families, ScalingLaws
 from model.labs.parameters.feed_forward import Activations, Facts, Forms, Neurons
 from model.labs.parameters.heads import HeadLabels, Heads, HeadSearch
@@ -81,6 +83,14 @@ _ALL: tuple[Lab, ...] = (
     Lab("order", "Does order matter without positions?", ("C9",), Order, "order"),
     Lab("mask-order", "How does a causal mask tell order?", ("C9",), MaskOrder, "mask_order"),
     Lab("archetypes", "Which tokens see which?", ("C17",), Archetypes, "archetypes"),
+    Lab(
+        "cross-attention",
+        "Where does a decoder look in its source?",
+        ("C17",),
+        CrossAttention,
+        "cross_attention",
+        lengthy=True,
+    ),
     Lab("families", "What are published models made of?", ("C21",), Families, "families"),
     Lab("config", "What is a config.json's model made of?", ("C21",), ConfigCard, "config_card"),
     Lab("scaling-laws", "Where on the scaling curves is a model?", ("C20",), ScalingLaws, "scaling_laws"),
@@ -102,3 +112,8 @@ _ALL: tuple[Lab, ...] = (
 )
 
 LABS: dict[str, Lab] = {lab.name: lab for lab in _ALL}
+
+
+def no_lab(name: str) -> UnknownLab:
+    """The error for a name that no lab has."""
+    return UnknownLab(f"There is no lab {name}: there are {', '.join(LABS)}.", labs=list(LABS))

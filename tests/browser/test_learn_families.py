@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from model.recordings import recordings
 from tests.browser.atlas import REFUSED
 from tests.browser.learn import Learn
 
@@ -136,3 +137,30 @@ def test_ones_own_model_moves_along_the_scaling_laws(learn: Learn) -> None:
     )
     assert "guess" in learn.lab("laws").locator(".notes").inner_text()
     assert all(learn.checks("laws").values())
+
+
+@pytest.mark.usefixtures("family_weights")
+def test_each_word_that_is_written_looks_for_its_moment_in_the_sound(learn: Learn) -> None:
+    learn.visit("families")
+    learn.lab("cross")
+    said = next(iter(recordings().values())).said
+    assert learn.fact("cross", "written") == said
+    assert learn.check("cross", "words written as a listener hears them")["measured"] == len(said.split())
+    assert number(learn.fact("cross", "first_place")) < number(learn.fact("cross", "last_place")) < 3.3
+    learn.set("cross", target=" He might even have been eaten.")
+    assert learn.fact("cross", "written") == "He might even have been eaten."
+    assert learn.page.locator('#cross [data-check^="words written"]').count() == 0
+    play = learn.page.locator("#cross").get_by_role("button", name="Play")
+    play.click()
+    learn.page.locator("#cross").get_by_role("button", name="Stop").click()
+
+
+@pytest.mark.usefixtures("family_weights")
+def test_without_the_sound_every_token_surprises(learn: Learn) -> None:
+    learn.visit("families")
+    found = learn.check("worth", "mean surprise without cross-attention, at least that with it")
+    assert found["holds"]
+    assert number(learn.fact("worth", "surprise_without")) == pytest.approx(found["measured"], rel=1e-3)
+    learn.set("worth", target=" Green stones sing.")
+    wrong = learn.check("worth", "mean surprise without cross-attention, at least that with it")
+    assert wrong["expected"] > 10 * found["expected"]
