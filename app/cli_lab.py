@@ -10,6 +10,7 @@ import typer
 from pydantic import ValidationError
 from typer.core import TyperGroup
 
+from app.lab_words import in_words
 from app.refusals import unusable
 from app.settings import Settings, load_settings
 from model.errors import InputError
@@ -17,6 +18,8 @@ from model.labs.catalogue import LABS, Lab, no_lab
 
 # 1 is an error and 2 a command line that cannot be read: a claim that fails is neither.
 FAILS = 3
+# Longer defaults, such as a whole configuration, are cut in the help.
+DEFAULT = 60
 EXITS = f"Exits with {FAILS} where a check fails."
 
 
@@ -43,13 +46,21 @@ def labs() -> None:
 def _command(lab: Lab) -> Callable[..., None]:
     """A function whose options are the lab's parameters: typer reads them from its signature."""
     schemas: dict[str, dict[str, Any]] = lab.parameters.model_json_schema()["properties"]
+    by_file = [name for name, schema in schemas.items() if schema.get("file")]
 
-    def run(*, as_json: bool, **given: str | None) -> None:
+    def run(*, as_json: bool, file: Path | None = None, **given: str | bool | None) -> None:
         values = {name: _value(text, schemas[name]) for name, text in given.items() if text is not None}
+        if file is not None:
+            values |= dict.fromkeys(by_file, _content(file))
         _print(lab, values, as_json=as_json)
 
     printed = Annotated[bool, typer.Option("--json", help="Print what the API answers.")]
-    options = {name: Annotated[str | None, _option(name, schema)] for name, schema in schemas.items()}
+    options = {
+        name: Annotated[_kind(schema) | None, _option(name, schema)] for name, schema in schemas.items()
+    }
+    if by_file:
+        about = f"a file whose content is --{by_file[0]}"
+        options["file"] = Annotated[Path | None, typer.Option("--file", help=about, metavar="PATH")]
     run.__annotations__ = {**options, "as_json": printed}
     run.__signature__ = inspect.Signature([  # type: ignore[attr-defined]
         *(_keyword(name, option, None) for name, option in options.items()),
@@ -62,22 +73,59 @@ def _keyword(name: str, annotation: object, default: object) -> inspect.Paramete
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
+def _kind(schema: dict[str, Any]) -> Any:
+    return bool if schema.get("type") == "boolean" else str
+
+
 def _option(name: str, schema: dict[str, Any]) -> Any:
-    default = schema.get("default")
-    shown = ",".join(map(str, default)) if isinstance(default, list) else default
-    about = schema.get("description", "") + ("" if default is None else f" [default: {shown}]")
-    return typer.Option(f"--{name.replace('_', '-')}", help=about, metavar=_metavar(schema))
+    word = name.replace("_", "-")
+    flags = f"--{word}/--no-{word}" if schema.get("type") == "boolean" else f"--{word}"
+    about = [schema.get("description", ""), _bounds(schema), _default(schema.get("default"))]
+    metavar = None if schema.get("type") == "boolean" else _metavar(schema)
+    return typer.Option(flags, help=" ".join(filter(None, about)), metavar=metavar, show_default=False)
+
+
+def _bounds(schema: dict[str, Any]) -> str:
+    """The least and the largest value; a text's longest."""
+    low, high = schema.get("minimum"), schema.get("maximum")
+    if low is not None and high is not None:
+        return f"[{low} to {high}]"
+    longest = schema.get("maxLength")
+    return "" if longest is None else f"[at most {longest} characters]"
+
+
+def _default(default: object) -> str:
+    """The default on one line, a long one cut."""
+    if default is None:
+        return ""
+    match default:
+        case bool():
+            shown = "on" if default else "off"
+        case list():
+            shown = ",".join(map(str, default))
+        case _:
+            shown = " ".join(str(default).split())
+    return f"[default: {shown if len(shown) <= DEFAULT else shown[: DEFAULT - 1] + '…'}]"
 
 
 def _metavar(schema: dict[str, Any]) -> str:
     if "enum" in schema:
         return "|".join(map(str, schema["enum"]))
-    return str(schema.get("type", "value")).upper()
+    kind = schema.get("type", "value")
+    return "TEXT" if kind == "string" else str(kind).upper()
 
 
-def _value(text: str, schema: dict[str, Any]) -> object:
+def _content(file: Path) -> str:
+    try:
+        return file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not text in UTF-8"
+        raise InputError(f"--file {file} cannot be read ({reason}): name a text file.") from error
+
+
+def _value(text: str | bool, schema: dict[str, Any]) -> object:  # noqa: FBT001 -- what a flag gives
     """Text as the JSON value that a schema asks for, a list written with commas; else it stays a text."""
-    if schema.get("type") == "string":
+    if isinstance(text, bool) or schema.get("type") == "string":
         return text
     many = schema.get("type") == "array"
     try:
@@ -103,7 +151,7 @@ def _print(lab: Lab, given: dict[str, object], *, as_json: bool) -> None:
     settings = load_settings()
     labs = Labs(lambda model_id: _load(model_id, settings), choose_device(settings.device))
     found = labs.run(lab, parameters)
-    typer.echo(json.dumps(found, ensure_ascii=False, allow_nan=False) if as_json else _in_words(found))
+    typer.echo(json.dumps(found, ensure_ascii=False, allow_nan=False) if as_json else in_words(found))
     checks: Any = found["checks"]
     if not all(check["holds"] for check in checks):
         raise typer.Exit(FAILS)
@@ -115,25 +163,6 @@ def _load(model_id: str, settings: Settings) -> Any:
 
     path = Path(model_id)
     return load(path if path.exists() else fetched(model_id, settings)[0], settings)
-
-
-def _in_words(found: dict[str, Any]) -> str:
-    """Checks and facts, line by line."""
-    checks = [
-        f"{'holds' if check['holds'] else 'FAILS':>6}  {check['name']}: measured {_short(check['measured'])} "
-        f"{check['relation']} {_short(check['expected'])} ({check['origin']}, ± {_short(check['tolerance'])})"
-        for check in found["checks"]
-    ]
-    facts = [
-        f"{name}: {_short(value)}"
-        for name, value in found["facts"].items()
-        if not isinstance(value, dict | list)
-    ]
-    return "\n".join([*checks, *facts, *found["notes"], "--json prints the series too."])
-
-
-def _short(value: object) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 for _lab in LABS.values():

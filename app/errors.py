@@ -13,6 +13,7 @@ from starlette.responses import Response
 from app.pages import error_page, wants_page
 from app.refusals import unusable
 from app.schemas import MAX_BODY
+from app.strict_json import GivenTwice
 from model.errors import AtlasError, Busy, NotReady
 
 RETRY_SECONDS = "2"
@@ -66,6 +67,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(AtlasError, _atlas_error)
     app.add_exception_handler(RequestValidationError, _invalid_request)
     app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(GivenTwice, _given_twice)
 
 
 class _Ascii(JSONResponse):
@@ -98,6 +100,12 @@ def _invalid_request(request: Request, error: Exception) -> Response:
     subject = f"The request's {where or 'body'} is not usable"
     told = {**first, "loc": first["loc"][1:]}
     return problem("bad-request", 422, unusable(subject, told, _body_of(request)), field=where)
+
+
+def _given_twice(_: Request, error: Exception) -> Response:
+    assert isinstance(error, GivenTwice)
+    detail = f"The request's body gives “{error.name}” twice: leave one of them out."
+    return problem("bad-request", HTTPStatus.UNPROCESSABLE_ENTITY, detail, field=error.name)
 
 
 def _body_of(request: Request) -> object:

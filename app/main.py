@@ -12,6 +12,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from app import __version__, errors
 from app.assets import OurFiles, Plotly
 from app.deps import Services
+from app.described import describe_problems
 from app.paths import STATIC
 from app.routes import compare, health, labs, learn, models, pages, recordings, traces
 from app.security import Guard
@@ -39,6 +40,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.plotly = Plotly(settings.cache_dir)
     app.state.services = Services(settings, ModelPool(settings, _loader(settings)))
     errors.install(app)
+    describe_problems(app)
     for part in (health, models, traces, compare, labs, learn, recordings, pages):
         app.include_router(part.router)
     app.mount("/static", OurFiles(directory=STATIC), name="static")

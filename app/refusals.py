@@ -6,6 +6,7 @@ from typing import Any, get_args
 from pydantic import BaseModel
 
 UNKNOWN = "extra_forbidden"
+NO_OBJECT = {"model_attributes_type", "model_type", "dict_type"}
 
 
 def unusable(subject: str, error: Mapping[str, Any], body: object = None) -> str:
@@ -16,6 +17,8 @@ def unusable(subject: str, error: Mapping[str, Any], body: object = None) -> str
     if error["type"] == UNKNOWN and (fields := _beside(error["loc"], body)):
         where = " ".join(str(part) for part in error["loc"])
         return f"There is no field {where} here: there are {', '.join(fields)}."
+    if error["type"] in NO_OBJECT or (error["type"] == "missing" and not error["loc"]):
+        return f"{subject}: send a JSON object, such as {{}}."
     message = str(error["msg"])
     return f"{subject}: {message[:1].lower()}{message[1:]}."
 

@@ -22,3 +22,8 @@ class Cache:
     def find(self, site: str) -> tuple[Tensor, Tensor] | None:
         """The keys and values of a cross-attention, which do not change once its encoder ran."""
         return self._kept.get(site)
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers it keeps."""
+        return sum(k.numel() + v.numel() for k, v in self._kept.values())

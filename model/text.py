@@ -47,6 +47,13 @@ class Encoded:
     tokens: list[Token]
     notices: list[str]
 
+    def cut(self, limit: int) -> int | None:
+        """Where the one text has to end, in code points, for `limit` tokens; None where no place is known."""
+        kept = [token for token in self.tokens if token.span is not None and not token.special]
+        room = limit - (len(self.tokens) - len(kept))
+        last = kept[room - 1].span if 0 < room < len(kept) else None
+        return None if last is None else last[1]
+
 
 class TextEncoder:
     """The tokenizer of one model. It never truncates or pads, whatever its file says."""

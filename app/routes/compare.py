@@ -5,8 +5,9 @@ from fastapi.responses import JSONResponse
 
 from app.deps import FoundEngine
 from app.schemas import CompareRequest
+from app.strict_json import JsonRoute
 
-router = APIRouter(prefix="/api", tags=["compare"])
+router = APIRouter(prefix="/api", tags=["compare"], route_class=JsonRoute)
 
 
 @router.post("/compare", summary="What differs between two runs: heads, layers, readout")

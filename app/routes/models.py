@@ -9,8 +9,9 @@ from fastapi.responses import StreamingResponse
 
 from app.deps import FoundServices, Services
 from app.schemas import LoadRequest
+from app.strict_json import JsonRoute
 
-router = APIRouter(prefix="/api/models", tags=["models"])
+router = APIRouter(prefix="/api/models", tags=["models"], route_class=JsonRoute)
 
 
 @router.get("", summary="Every model: what it is, and whether it is here")
@@ -29,6 +30,7 @@ def list_models(found: FoundServices) -> dict[str, object]:
     "/load",
     summary="Fetch and load a model; progress as server-sent events",
     response_class=StreamingResponse,
+    responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
 )
 def load_model(request: LoadRequest, found: FoundServices) -> StreamingResponse:
     """Each event's data is the model's status; the stream ends when it is ready or has failed."""

@@ -9,6 +9,10 @@ from model.recordings import recording, recordings
 
 router = APIRouter(prefix="/api/recordings", tags=["recordings"])
 
+FLAC: dict[int | str, dict[str, object]] = {
+    200: {"content": {"audio/flac": {"schema": {"type": "string", "format": "binary"}}}}
+}
+
 Name = Annotated[str, Path(max_length=100, description="its name in the list")]
 
 
@@ -18,7 +22,7 @@ def list_recordings() -> dict[str, object]:
     return {"recordings": [one.as_json() for one in recordings().values()]}
 
 
-@router.get("/{name}", summary="One of them, as a FLAC file", response_class=FileResponse)
+@router.get("/{name}", summary="One of them, as a FLAC file", response_class=FileResponse, responses=FLAC)
 def read_recording(name: Name) -> FileResponse:
     """The file as it is, to be heard or drawn."""
     return FileResponse(

@@ -7,13 +7,18 @@ from fastapi.responses import JSONResponse, Response
 
 from app.deps import FoundEngine, Layers
 from app.schemas import Tile, TraceRequest
+from app.strict_json import JsonRoute
 
 if TYPE_CHECKING:
     from app.services.engine import Picture
 
-router = APIRouter(prefix="/api/traces", tags=["traces"])
+router = APIRouter(prefix="/api/traces", tags=["traces"], route_class=JsonRoute)
 
 KEPT = {"Cache-Control": "private, max-age=31536000, immutable"}
+
+NPY: dict[int | str, dict[str, object]] = {
+    200: {"content": {"application/x-npy": {"schema": {"type": "string", "format": "binary"}}}}
+}
 
 TraceId = Annotated[str, Path(description="the id a POST answered with")]
 Group = Annotated[str, Path(description="stack and kind, such as encoder.self")]
@@ -36,7 +41,12 @@ def heads(trace_id: TraceId, layers: Layers, found: FoundEngine) -> JSONResponse
     return JSONResponse(found.figures(trace_id, layers), headers=KEPT)
 
 
-@router.get("/{trace_id}/overview/{group}", summary="Thumbnails of all heads: npy uint8 [L, H, T', S']")
+@router.get(
+    "/{trace_id}/overview/{group}",
+    summary="Thumbnails of all heads: npy uint8 [L, H, T', S']",
+    response_class=Response,
+    responses=NPY,
+)
 def overview(
     trace_id: TraceId,
     group: Group,
@@ -49,7 +59,11 @@ def overview(
     return _npy(picture)
 
 
-@router.get("/{trace_id}/attention/{site}/{head}", summary="One head's matrix at one stage: npy or JSON")
+@router.get(
+    "/{trace_id}/attention/{site}/{head}",
+    summary="One head's matrix at one stage: npy or JSON",
+    responses=NPY,
+)
 def attention(
     trace_id: TraceId,
     site: Site,

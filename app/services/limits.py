@@ -50,18 +50,30 @@ def _patient() -> None:
 class Slots:
     """At most `running` runs at once, which would only slow each other, and `waiting` in line."""
 
-    def __init__(self, running: int, waiting: int) -> None:
+    def __init__(self, running: int, waiting: int, what: str = "sentences") -> None:
+        """`what` other people run, for the sentence that says so."""
         self._running = threading.Semaphore(running)
         self._admitted = threading.Semaphore(running + waiting)
+        self._what = what
 
     @contextmanager
     def take(self, waiting: Callable[[], None] = _patient) -> Iterator[None]:
-        """Holds a slot; while others have them `waiting` is called, again and again.
+        """Admits and takes its turn. Raises what `admit` and `turn` raise."""
+        self.admit()
+        with self.turn(waiting):
+            yield
 
-        Raises Busy where the line is full, and what `waiting` raises.
-        """
+    def admit(self) -> None:
+        """A place in line, at once, for who then takes their turn. Raises Busy where the line is full."""
         if not self._admitted.acquire(blocking=False):
-            raise Busy("This server is busy with other people's sentences: try again in a few seconds.")
+            raise Busy(f"This server is busy with other people's {self._what}: try again in a few seconds.")
+
+    @contextmanager
+    def turn(self, waiting: Callable[[], None] = _patient) -> Iterator[None]:
+        """Holds a slot for one who was admitted; while others have them `waiting` is called, again and again.
+
+        The place is given back at the end, whatever is raised. Raises what `waiting` raises.
+        """
         try:
             wait = 0.0
             while not self._running.acquire(timeout=wait):

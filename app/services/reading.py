@@ -156,11 +156,9 @@ def _fitting(encoded: Encoded, request: TraceRequest, limit: int) -> Encoded:
     if len(encoded.ids) <= limit:
         return encoded
     extra: dict[str, object] = {"limit": limit, "tokens": len(encoded.ids)}
-    kept = [token for token in encoded.tokens if token.span is not None and not token.special]
-    room = limit - (len(encoded.tokens) - len(kept))
-    cut = kept[room - 1].span if request.text_pair is None and 0 < room < len(kept) else None
+    cut = encoded.cut(limit) if request.text_pair is None else None
     if cut is not None:
-        extra["cut"] = cut[1]
+        extra["cut"] = cut
     raise TooLong(
         f"The input has {len(encoded.ids)} tokens, but {request.model} has positions for {limit}: "
         "shorten it.",

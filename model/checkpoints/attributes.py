@@ -41,6 +41,8 @@ class Attributes:
         self._nulls = values.keys() - self._values.keys()
         self._open = set(self._values) - NO_EFFECT
         self._origin = origin
+        #: What was read and is not stated: names with the defaults of the family that stand in for them.
+        self.assumed: dict[str, object] = {}
 
     def integer(self, name: str, default: int | None = None, limit: int = LARGEST_SIZE) -> int:
         """A whole number from 1 to `limit`. Raises ConfigError where it is missing or something else."""
@@ -130,7 +132,8 @@ class Attributes:
     def expect(self, **only: object) -> None:
         """Attributes implemented for one value alone. Raises ConfigError, naming the one that differs."""
         for name, value in only.items():
-            found = self._take(name, value)
+            found = self._values.get(name, value)
+            self._open.discard(name)
             if found != value:
                 raise ConfigError(
                     f"{self._origin} gives {name} = {found!r}, which is not implemented (only {value!r} is).",
@@ -162,4 +165,6 @@ class Attributes:
                 f"{self._origin} does not say {name}, without which the model cannot be built.",
                 attribute=name,
             )
+        if name not in self._values and name not in NO_EFFECT and value != {}:
+            self.assumed[name] = value
         return value

@@ -93,12 +93,15 @@ def open_checkpoint(path: Path) -> tuple[Checkpoint, TextEncoder | None]:
     )
 
 
-def read_stated(stated: Mapping[str, object], weights: Callable[[], Source]) -> Checkpoint:
+def read_stated(
+    stated: Mapping[str, object], weights: Callable[[], Source], attributes: Attributes | None = None
+) -> Checkpoint:
     """What a configuration describes. Raises ConfigError, naming what it refuses.
 
-    Some families ask the names of the tensors of `weights`, which are fetched once the family is known.
+    Some families ask the names of the tensors of `weights`, which are fetched once the family is known. Who
+    gives the `attributes` of what is stated can ask them afterwards what was read.
     """
-    attributes = Attributes(stated, "config.json")
+    attributes = attributes or Attributes(stated, "config.json")
     return _finished(attributes, _read_family(stated, attributes, weights))
 
 

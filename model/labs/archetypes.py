@@ -53,37 +53,39 @@ def run(parameters: Archetypes, _bench: Bench) -> Result:
         "forbidden_pairs": tokens * (tokens - 1) // 2,
         "cross_pairs": tokens * source,
     }
-    return Result(series, _checks(parameters, stacks, found), facts, _notes(titles[1], stacks[1], tokens))
+    checks = _checks(parameters, series, found[2].own)
+    return Result(series, checks, facts, _notes(titles[1], stacks[1], tokens))
 
 
-def _checks(parameters: Archetypes, stacks: list[StackConfig], found: list[Arrived]) -> list[Check]:
-    """Pairs that may see each other: by arithmetic, in the mask, and in what reached what."""
-    tokens, source = range(parameters.tokens), range(parameters.source)
-    causal = len(tokens) * (len(tokens) + 1) // 2
-    masks = [stack.mask_of(f"{stack.name}.self.0") for stack in stacks]
-    rows = (
-        ("encoder", len(tokens) ** 2, allowed(masks[0], tokens, tokens), found[0].own),
-        ("decoder", causal, allowed(masks[1], tokens, tokens), found[1].own),
-        ("target", causal, allowed(masks[2], tokens, tokens), found[2].own),
-        ("cross", len(tokens) * len(source), _cross(stacks[2], tokens, source), _of_source(found[2])),
-    )
-    checks = [
-        Check("largest weight on a later token", 0.0, _leak(len(tokens), parameters.seed), about="scores")
-    ]
-    for name, pairs, mask, change in rows:
-        shown = name if name != "target" else "cross"
-        opened, reached = f"{name}: open pairs of query and key", f"{name}: pairs where a change arrived"
-        checks.append(Check(opened, pairs, mask.sum().item(), about=f"mask-{shown}"))
-        checks.append(Check(reached, pairs, (change > ARRIVED).sum().item(), about=f"reached-{shown}"))
-    return checks
+def _checks(parameters: Archetypes, series: list[Heatmap], target: Tensor) -> list[Check]:
+    """Pairs that may see each other: by arithmetic, in the masks that are drawn, and in what reached what."""
+    tokens, source = parameters.tokens, parameters.source
+    drawn = {one.id: one.values for one in series}
+    causal = tokens * (tokens + 1) // 2
+    leak = Check("largest weight on a later token", 0.0, _leak(tokens, parameters.seed), about="scores")
+    # The first and only token has no later one.
+    checks = [leak] if tokens > 1 else []
+    for name, pairs in (("encoder", tokens**2), ("decoder", causal), ("cross", tokens * source)):
+        opened, reached = (drawn[f"{about}-{name}"] for about in ("mask", "reached"))
+        seen = int((opened == 1).sum())
+        checks += [
+            Check(f"{name}: open pairs of query and key", pairs, seen, about=f"mask-{name}"),
+            Check(f"{name}: pairs where a change arrived", pairs, _arrived(reached), about=f"reached-{name}"),
+        ]
+    name = "target: pairs where a change arrived"
+    return [*checks, Check(name, causal, _arrived(target), about="reached-cross")]
+
+
+def _arrived(change: Tensor) -> int:
+    return int((change > ARRIVED).sum())
 
 
 def _mask(name: str, title: str, rule: MaskRule, queries: int, keys: int) -> Heatmap:
-    """What the mask adds to each score: 0 where the key is open, −∞ where not."""
+    """1 where the key is open; where it is closed no number, and so a gap in the picture."""
     seen = allowed(rule, range(queries), range(keys))  # [T, S]
     return Heatmap(
         name, f"Open keys of {title}", Axis("key"), Axis("query"),
-        _places(keys), _places(queries), seen.double(), "1 open, 0 closed (−∞)",
+        _places(keys), _places(queries), torch.where(seen, 1.0, float("nan")), "",
     )  # fmt: skip
 
 
@@ -122,11 +124,8 @@ def _reached(titles: list[str], found: list[Arrived]) -> list[Heatmap]:
 def _change(name: str, title: str, change: Tensor, of: str) -> Heatmap:
     title = f"Change of each output, form of {title}"
     columns, rows = _places(change.shape[1]), _places(change.shape[0])
-    return Heatmap(name, title, Axis(of), Axis("output"), columns, rows, change, "largest change")
-
-
-def _cross(stack: StackConfig, tokens: range, source: range) -> Tensor:
-    return allowed(stack.mask_of("decoder.cross.0"), tokens, source)  # [T, S]
+    arrived_only = change.where(change > ARRIVED, float("nan"))  # [T, S]
+    return Heatmap(name, title, Axis(of), Axis("output"), columns, rows, arrived_only, "largest change")
 
 
 def _of_source(found: Arrived) -> Tensor:
@@ -152,7 +151,12 @@ def _drawn(title: str, config: TransformerConfig) -> dict[str, object]:
 
 
 def _column(stack: StackConfig) -> dict[str, object]:
-    return {**describe(stack), "sees_ahead": sees_ahead(stack.mask), "cross": stack.cross is not None}
+    return {
+        **describe(stack),
+        "sees_ahead": sees_ahead(stack.mask),
+        "cross": stack.cross is not None,
+        "final_norm": stack.final_norm,
+    }
 
 
 def _notes(title: str, stack: StackConfig, tokens: int) -> list[str]:

@@ -6,16 +6,18 @@ What is shown is computed from its parts, and held against what the model's own 
 import torch
 from torch import Tensor
 
+from model.config import Rope
 from model.errors import InputError
 from model.labs.bench import Bench
-from model.labs.one_head import Where, numbered, spoken, tolerance
+from model.labs.one_head import Where, by_hand, numbered, spoken, tolerance
 from model.labs.parameters.attention_row import AttentionRow
 from model.labs.projections import projected
 from model.labs.reading import Ran, limits_of, run_text
 from model.labs.result import Axis, Chart, Check, Heatmap, Line, Result
-from model.labs.words import counted, one_of
-from model.rules import mask_in_words, scale_in_words
+from model.labs.words import counted, listed, one_of
+from model.rules import Causal, mask_in_words, scale_in_words
 from model.scores import STAGES
+from model.stack import Block
 
 MOST_TOKENS = 128
 HEAD_OUT = "head_out/attention"
@@ -28,12 +30,13 @@ def run(parameters: AttentionRow, bench: Bench) -> Result:
     where.check(bench.model(parameters.model), parameters.model)
     swap: dict[str, object] = {"kind": "set_mask", "rule": {"name": parameters.mask}}
     plan = [] if parameters.mask == "own" else [swap]
-    ran = run_text(bench, parameters.model, parameters.text, plan, ("resid", "head_out"))
+    ran = run_text(bench, parameters.model, parameters.text, plan, ("resid", "head_out"), MOST_TOKENS)
     _check_tokens(ran, parameters)
     row = _row(ran, where, parameters.query)
+    pattern = _pattern(ran, where)
     return Result(
-        [*_charts(ran, parameters, row), _pattern(ran, where)],
-        _checks(ran, parameters, row),
+        [*_charts(ran, parameters, row), pattern],
+        [*_checks(ran, parameters, row), _check_of(pattern, ran, where)],
         _facts(ran, parameters, row),
         _notes(parameters, row),
         {**limits_of(ran.loaded, "layer", "head"), "query": len(ran.labels) - 1, "key": len(ran.labels) - 1},
@@ -42,8 +45,6 @@ def run(parameters: AttentionRow, bench: Bench) -> Result:
 
 def _check_tokens(ran: Ran, parameters: AttentionRow) -> None:
     count = len(ran.labels)
-    if count > MOST_TOKENS:
-        raise InputError(f"The text has {count} tokens; this lab draws at most {MOST_TOKENS}: shorten it.")
     for name, index in (("query", parameters.query), ("key", parameters.key)):
         if index >= count:
             raise InputError(
@@ -74,10 +75,16 @@ def _charts(ran: Ran, parameters: AttentionRow, row: Row) -> list[Chart | Heatma
     if _has_bias(row):
         scores.append(Line("with position bias", tokens, row["biased"]))
     scores.append(Line("masked", tokens, _finite(row["masked"])))
-    vectors = [Line("q", dims, row["q"]), Line("k", dims, k), Line("q × k", dims, row["q"] * k)]
+    v = row["v"][parameters.key]  # [K]
+    # In this order they get the colours of query, key and value.
+    vectors = [Line("q", dims, row["q"]), Line("k", dims, k), Line("v", dims, v)]
+    vectors.append(Line("q × k", dims, row["q"] * k))
     outputs = [Line("Σ weight × v", dims, mixed.sum(dim=0)), Line("the model's own run", dims, row["output"])]
     return [
-        Chart("vectors", f"Query of “{query}”, key of “{key}”", dimension, Axis("value"), vectors, "bars"),
+        Chart(
+            "vectors", f"Query of “{query}”, key and value of “{key}”",
+            dimension, Axis("number"), vectors, "bars",
+        ),
         Chart("scores", f"Scores of “{query}” with every key", Axis("key"), Axis("score"), scores, "bars"),
         Chart(
             "weights", f"Weights of “{query}”: a distribution", Axis("key"), Axis("weight"),
@@ -98,7 +105,7 @@ def _has_bias(row: Row) -> bool:
 def _pattern(ran: Ran, where: Where) -> Heatmap:
     site, tokens = where.of(ran), numbered(ran.labels)
     weights = site.attention(where.heads, range(site.queries))[0]  # [T, S]
-    title = f"L{where.layer}H{where.head}, {_mask(ran, where)} mask: every row a query"
+    title = f"L{where.layer}H{where.head}, every row a query; mask: {_mask(ran, where)}"
     return Heatmap("pattern", title, Axis("key"), Axis("query"), tokens, tokens, weights, "weight")
 
 
@@ -133,6 +140,14 @@ def _checks(ran: Ran, parameters: AttentionRow, row: Row) -> list[Check]:
     ]  # fmt: skip
 
 
+def _check_of(pattern: Heatmap, ran: Ran, where: Where) -> Check:
+    scores, weights = by_hand(ran, where)  # [T, S] each
+    apart = (pattern.values.cpu().double() - weights).abs().max().item()
+    # A score has rounding as large as itself, and a weight moves by as much at most.
+    within = tolerance(ran.loaded) * max(1.0, scores[scores > -torch.inf].abs().max().item())
+    return Check("weights against softmax by hand, largest gap", 0.0, apart, within, about="pattern")
+
+
 def _facts(ran: Ran, parameters: AttentionRow, row: Row) -> dict[str, object]:
     where, key = Where(parameters.layer, parameters.head), parameters.key
     scale, weights = where.of(ran).rule.scales[parameters.head], row["weights"]
@@ -163,12 +178,28 @@ def _facts(ran: Ran, parameters: AttentionRow, row: Row) -> dict[str, object]:
         "row_sum": weights.sum().item(),
         "strongest": spoken(ran.labels[strongest]),
         "strongest_weight": weights[strongest].item(),
+        "causal": isinstance(where.of(ran).rule.masks[parameters.head], Causal),
+        "added": _adds_bias(ran, where),
+        "rotated": isinstance(ran.loaded.config.stack.position, Rope),
+        "marks": _marks(ran),
         "forbidden": int((row["masked"] == -torch.inf).sum()),
         "key_state": "forbidden" if row["masked"][key] == -torch.inf else "open",
         "output_difference": (weights @ row["v"] - row["output"]).abs().max().item(),
         "weights": weights.tolist(),
         "stages": [_stage(label, place, row) for place, label in enumerate(numbered(ran.labels))],
     }
+
+
+def _marks(ran: Ran) -> str:
+    """The tokens that the model's tokenizer set around the text, each named once: "[CLS] and [SEP]"."""
+    special = [token.text for token in ran.encoded.tokens if token.special]
+    return listed(list(dict.fromkeys(special)))
+
+
+def _adds_bias(ran: Ran, where: Where) -> bool:
+    block = ran.loaded.transformer.stack.blocks[where.layer]
+    assert isinstance(block, Block)
+    return "bias" in dict(block.attention.q.named_parameters())
 
 
 def _stage(label: str, place: int, row: Row) -> dict[str, object]:

@@ -8,6 +8,7 @@ from model.config import AudioConfig
 from model.errors import InputError, TooLong
 from model.inputs import Inputs
 from model.labs.parameters.cross_attention import CrossAttention
+from model.labs.reading import note
 from model.loading import LoadedModel
 from model.mel import HOP, SAMPLE_RATE, log_mel
 from model.recordings import Recording, recording, recordings
@@ -27,12 +28,12 @@ class Source:
     sounding: int = 0
     recording: Recording | None = None
 
-    def inputs(self, loaded: LoadedModel, target: Encoded) -> Inputs:
-        """Source and target as the model runs them."""
+    def inputs(self, loaded: LoadedModel, target: Encoded, most: int | None = None) -> Inputs:
+        """Source and target as the model runs them; of the source at most so many places (None: all)."""
         own = Inputs.of(target.ids, None, loaded.device)
         if self.mel is not None:
-            return Inputs(own.ids, mel=self.mel)
-        return Inputs(own.ids, source=Inputs.of(self.encoded.ids, None, loaded.device))
+            return Inputs(own.ids, mel=self.mel[..., : None if most is None else 2 * most])
+        return Inputs(own.ids, source=Inputs.of(self.encoded.ids[:most], None, loaded.device))
 
 
 def source(loaded: LoadedModel, parameters: CrossAttention) -> Source:
@@ -61,9 +62,9 @@ def target(loaded: LoadedModel, given: Source, parameters: CrossAttention) -> En
     if loaded.encoder is None:
         raise InputError(f"{parameters.model} came without a tokenizer: leave the target empty.")
     most = min(MOST_TOKENS, loaded.config.stack.max_tokens)
-    return _fitting(
-        started(loaded, loaded.encoder.encode(parameters.target)), "target", parameters.model, most
-    )
+    encoded = loaded.encoder.encode(parameters.target)
+    note(encoded)
+    return _fitting(started(loaded, encoded), "target", parameters.model, most)
 
 
 def _text(loaded: LoadedModel, parameters: CrossAttention) -> Encoded:
@@ -72,7 +73,9 @@ def _text(loaded: LoadedModel, parameters: CrossAttention) -> Encoded:
     if loaded.encoder is None or not parameters.text:
         lacks = "came without a tokenizer" if loaded.encoder is None else "reads a text, and none is given"
         raise InputError(f"{parameters.model} {lacks}: give a text to a model that has a tokenizer.")
-    return loaded.encoder.encode(parameters.text)
+    encoded = loaded.encoder.encode(parameters.text)
+    note(encoded)
+    return encoded
 
 
 def _fitting(encoded: Encoded, name: str, model: str, most: int) -> Encoded:
@@ -81,6 +84,7 @@ def _fitting(encoded: Encoded, name: str, model: str, most: int) -> Encoded:
         raise TooLong(
             f"The {name} has {len(encoded.ids)} tokens, and this lab draws {most} of {model}: shorten it.",
             limit=most,
+            tokens=len(encoded.ids),
         )
     return encoded
 

@@ -10,7 +10,7 @@ from model.labs.bench import Bench
 from model.labs.parameters.block import Walk
 from model.labs.reading import Ran, limits_of, run_text
 from model.labs.result import Axis, Chart, Check, Heatmap, Line, Result, Series
-from model.labs.vectors import apart, block_of, check_length, numbered, rounding, stack_name
+from model.labs.vectors import apart, block_of, numbered, rounding, stack_name
 from model.labs.words import counted
 from model.recorder import Recordable
 from model.stack import Block
@@ -46,7 +46,6 @@ class Recorded:
 def run(parameters: Walk, bench: Bench) -> Result:
     """Steps of the block, the drawn one's picture and histogram, and each sum recomputed from its formula."""
     ran = run_text(bench, parameters.model, parameters.text, record=RECORD)
-    check_length(ran.encoded)
     block = block_of(ran.loaded, parameters.layer)
     kept = _recorded(ran, parameters.layer)
     steps = walk(block, kept)
@@ -221,6 +220,12 @@ def _facts(ran: Ran, block: Block, steps: list[Step], parameters: Walk) -> dict[
         "width": config.width,
         "tokens": ran.trace.tokens,
         "placement": block.placement,
+        "norms_stand": {
+            "pre": "before each sublayer",
+            "post": "after each sum",
+            "both": "before each sublayer and after it",
+        }[block.placement],
+        "order": {place: block.placement == place for place in ("pre", "post", "both")},
         "norm": "LayerNorm" if isinstance(config.norm, LayerNorm) else "RMSNorm",
         "chosen": steps[parameters.step].name,
         "chosen_step": parameters.step,

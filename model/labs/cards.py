@@ -9,12 +9,20 @@ from model.checkpoints.checkpoint import Checkpoint
 from model.config import AudioConfig, TransformerConfig
 from model.labs import costs
 from model.labs.costs import Lengths
-from model.labs.counting import EMBEDDINGS, Weight, block_matrices, by_part, unembedding, weights
+from model.labs.counting import EMBEDDINGS, Weight, by_part, unembedding, weights
 from model.labs.described import describe
-from model.labs.result import Axis, Chart, Check, Line
+from model.labs.words import scaled
 
-# Lengths of the curves: powers of two up to the longest that a lab may be asked for.
-LONGEST = 20
+
+@dataclass(frozen=True)
+class Costs:
+    """Operations of the last token and of a position of the source; bytes of cache, attention, weights."""
+
+    token: int
+    source: int
+    cache: int
+    attention: int
+    weights: int
 
 
 @dataclass(frozen=True)
@@ -59,98 +67,90 @@ class Card:
         kind: torch.dtype = getattr(torch, self.precision)
         return kind.itemsize
 
+    @cached_property
+    def lengths(self) -> Lengths:
+        """The length that is asked for."""
+        return Lengths.of(self.config, self.tokens)
+
+    @cached_property
+    def costs(self) -> Costs:
+        """What that length costs."""
+        return self.costs_at(self.lengths)
+
+    def costs_at(self, lengths: Lengths) -> Costs:
+        """What a length costs: facts and curves are both of these numbers."""
+        config, found = self.config, self.weights
+        return Costs(
+            costs.token_operations(config, found, lengths),
+            costs.source_operations(config, found, lengths),
+            self.bytes * costs.cache_numbers(config, lengths),
+            self.bytes * costs.attention_numbers(config, lengths),
+            self.bytes * self.parameters,
+        )
+
+    @property
+    def further(self) -> int:
+        """Bytes that the next token adds to the cache, the source staying: 0 behind a full window."""
+        after = Lengths(self.lengths.tokens + 1, self.lengths.source)
+        return self.costs_at(after).cache - self.costs.cache
+
     def facts(self) -> dict[str, object]:
         """The card's numbers, for sentences and tables."""
-        config, lengths = self.config, Lengths.of(self.config, self.tokens)
-        found = self.weights
+        of, tied = self.costs, self.config.head is not None and self.config.head.tied
         return {
             "title": self.title,
-            "stacks": [describe(stack) for stack in config.stacks],
+            "stacks": [describe(stack) for stack in self.config.stacks],
             "parts": [
-                {"part": self._called(part), "parameters": number, "share": f"{number / self.parameters:.2%}"}
+                {
+                    "part": _called(part, tied=tied),
+                    "parameters": number,
+                    "share": f"{number / self.parameters:.2%}",
+                }
                 for part, number in self.parts.items()
             ],
             "parameters": self.parameters,
             "without_embeddings": self.without_embeddings,
-            "most_tokens": config.stack.max_tokens,
-            "tokens": lengths.tokens,
-            "source": lengths.source,
-            "token_gflop": costs.token_operations(config, found, lengths) / 1e9,
-            "source_gflop": costs.source_operations(config, found, lengths) / 1e9 if config.encoder else None,
-            "weights_mb": self.parameters * self.bytes / 1e6,
-            "cache_mb": costs.cache_numbers(config, lengths) * self.bytes / 1e6,
-            "cache_kb_a_token": self._cache_a_token() / 1e3,
-            "attention_mb": costs.attention_numbers(config, lengths) * self.bytes / 1e6,
+            "most_tokens": self.config.stack.max_tokens,
+            "tokens": self.lengths.tokens,
+            "source": self.lengths.source,
+            "token_operations": of.token,
+            "source_operations": of.source if self.config.encoder else None,
+            "weights_bytes": of.weights,
+            "cache_bytes": of.cache,
+            "cache_bytes_a_token": self.further,
+            "attention_bytes": of.attention,
+            "token_work": scaled(of.token, "FLOP"),
+            "source_work": scaled(of.source, "FLOP") if self.config.encoder else None,
+            "weights_memory": scaled(of.weights, "B"),
+            "cache_memory": self._kept(),
+            "attention_memory": scaled(of.attention, "B"),
         }
 
-    def _called(self, part: str) -> str:
-        """A part as the table names it: a tied head is no part of its own."""
-        tied = self.config.head is not None and self.config.head.tied
-        return f"{part}, also the head" if tied and part == "token embedding" else part
-
-    def charts(self) -> list[Chart]:
-        """Parameters by part, and what a length costs."""
-        return [self._parts(), self._memory(), self._operations()]
-
-    def matrices(self) -> Check:
-        """The blocks' matrices, by formula and as counted."""
-        blocks = [one for one in self.weights if one.matrix and ".blocks." in one.name]
-        measured = sum(one.parameters for one in blocks)
-        expected = sum(block_matrices(stack) for stack in self.config.stacks)
-        return Check(f"matrices of the blocks of {self.title}", expected, measured, about="parts")
+    def _kept(self) -> str:
+        """The cache in words."""
+        if self.config.stack.name == "encoder":
+            return "none, as it reads all tokens at once"
+        if self.further == 0:
+            return f"{scaled(self.costs.cache, 'B')} (nothing for a further token, as its window is full)"
+        return f"{scaled(self.costs.cache, 'B')} ({scaled(self.further, 'B')} for each further token)"
 
     def notes(self) -> list[str]:
         """What a reader must know."""
         most, found = self.config.stack.max_tokens, list(self.checkpoint.notices)
+        title = self.title[0].upper() + self.title[1:]
         if self.tokens > most:
             found.append(
-                f"{self.title} was made for {most:,} tokens: "
+                f"{title} was made for {most:,} tokens: "
                 f"what stands here for {self.tokens:,} is arithmetic only."
             )
         if self.config.stack.name == "encoder":
-            found.append(f"{self.title} reads all tokens at once: it keeps no keys and values.")
+            found.append(f"{title} reads all tokens at once: it keeps no keys and values.")
         encoder = self.config.encoder
         if encoder is not None and isinstance(encoder.front, AudioConfig):
             found.append(f"Sound always fills the encoder's {encoder.front.frames:,} positions.")
         return found
 
-    def _cache_a_token(self) -> float:
-        """Bytes that the next token adds to the cache, before any window is full."""
-        one, two = (Lengths(n, 0) for n in (1, 2))
-        return self.bytes * (costs.cache_numbers(self.config, two) - costs.cache_numbers(self.config, one))
 
-    def _parts(self) -> Chart:
-        line = Line(self.title, list(self.parts), [float(number) for number in self.parts.values()])
-        title = f"Parameters of {self.title} by part"
-        return Chart("parts", title, Axis("part"), Axis("parameters"), [line], kind="bars")
-
-    def _memory(self) -> Chart:
-        at = self._lengths()
-        cache = [costs.cache_numbers(self.config, one) * self.bytes / 1e6 or None for one in at]
-        attention = [costs.attention_numbers(self.config, one) * self.bytes / 1e6 for one in at]
-        weight = [self.parameters * self.bytes / 1e6] * len(at)
-        tokens = [float(one.tokens) for one in at]
-        lines = [
-            Line("attention of all heads, written out", tokens, attention),
-            Line("keys and values kept", tokens, cache),
-            Line("weights", tokens, weight),
-        ]
-        title = f"Memory of {self.title} by length, in {self.precision}"
-        return Chart("memory", title, Axis("tokens", log=True), Axis("MB", log=True), lines)
-
-    def _operations(self) -> Chart:
-        at = self._lengths()
-        tokens = [float(one.tokens) for one in at]
-        of_token = [costs.token_operations(self.config, self.weights, one) / 1e9 for one in at]
-        lines = [Line("the last token", tokens, of_token)]
-        if self.config.encoder is not None:
-            of_source = [costs.source_operations(self.config, self.weights, one) / 1e9 for one in at]
-            lines.append(Line("one position of the source", tokens, of_source))
-        title = f"Operations of {self.title} by length"
-        return Chart("operations", title, Axis("tokens", log=True), Axis("GFLOP a token", log=True), lines)
-
-    def _lengths(self) -> list[Lengths]:
-        return [
-            Lengths.of(self.config, tokens)
-            for tokens in sorted({2**n for n in range(LONGEST + 1)} | {self.tokens})
-        ]
+def _called(part: str, *, tied: bool) -> str:
+    """A part as the table names it: a tied output matrix is no part of its own."""
+    return f"{part}, also the output matrix" if tied and part == "token embedding" else part

@@ -1,7 +1,7 @@
 """Which labs there are. No torch here: a lab's own module is imported when it is first run."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from model.labs.parameters.context import Context
 from model.labs.parameters.cross_attention import CrossAttention
 from model.labs.parameters.families import Archetypes, ConfigCard, Families, ScalingLaws
 from model.labs.parameters.feed_forward import Activations, Facts, Forms, Neurons
-from model.labs.parameters.heads import HeadLabels, Heads, HeadSearch
+from model.labs.parameters.heads import HeadLabels, Heads, HeadSearch, OnePattern
 from model.labs.parameters.order import MaskOrder, Order
 from model.labs.parameters.positions import LearnedPositions, PastLength, Positions
 from model.labs.parameters.recurrence import Gradients, Paths, Recall, Recurrence, RecurrenceTime
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 class Lab:
     """A lab: what it asks, the claims it tests, and the module of `model.labs` whose `run` answers.
 
-    `lengthy` says that it may take more than a second, and streams its progress.
+    `lengthy` says that at its defaults it takes about a second or more: pages run it again when Run is
+    pressed, others at each change. Any lab may take some seconds for a large model, a long text or large
+    numbers. `clocks` says that what it measures is time.
     """
 
     name: str
@@ -39,11 +41,19 @@ class Lab:
     parameters: type[Parameters]
     module: str
     lengthy: bool = False
+    clocks: bool = False
 
     def run(self, parameters: Parameters, bench: "Bench") -> "Result":
-        """Runs it. Raises AtlasError where the parameters and the model do not go together."""
+        """Runs it; what the tokenizer tells of the texts joins the notes.
+
+        Raises AtlasError where the parameters and the model do not go together.
+        """
+        from model.labs.reading import noticing  # noqa: PLC0415 -- this is where torch comes in
+
         experiment: Callable[[Parameters, Bench], Result] = import_module(f"model.labs.{self.module}").run
-        return experiment(parameters, bench)
+        with noticing() as notices:
+            result = experiment(parameters, bench)
+        return replace(result, notes=list(dict.fromkeys([*result.notes, *notices])))
 
 
 _ALL: tuple[Lab, ...] = (
@@ -52,6 +62,7 @@ _ALL: tuple[Lab, ...] = (
     ),
     Lab("mask-swap", "What does a mask forbid?", ("C18",), MaskSwap, "mask_swap"),
     Lab("heads", "Why several heads, and how do they become one output?", ("C7",), Heads, "heads"),
+    Lab("one-pattern", "What is lost where heads must share a pattern?", ("C7",), OnePattern, "one_pattern"),
     Lab("head-labels", "What does each head do?", ("C8",), HeadLabels, "head_labels", lengthy=True),
     Lab("head-search", "Which heads link one word to another?", ("C8",), HeadSearch, "head_search"),
     Lab("context", "How does one word come to mean two things?", ("C6",), Context, "context", lengthy=True),
@@ -104,7 +115,13 @@ _ALL: tuple[Lab, ...] = (
     Lab("facts", "Where does an answer enter?", ("C15",), Facts, "facts", lengthy=True),
     Lab("recurrence", "How many steps wait for each other?", ("C1",), Recurrence, "recurrence"),
     Lab(
-        "recurrence-time", "What does waiting cost?", ("C1",), RecurrenceTime, "recurrence_time", lengthy=True
+        "recurrence-time",
+        "What does waiting cost?",
+        ("C1",),
+        RecurrenceTime,
+        "recurrence_time",
+        lengthy=True,
+        clocks=True,
     ),
     Lab("paths", "How far does information travel?", ("C20",), Paths, "paths"),
     Lab("gradients", "How far do gradients reach?", ("C2",), Gradients, "gradients", lengthy=True),

@@ -15,6 +15,11 @@ from model.labs.parameters.recurrence import RecurrenceTime
 from model.labs.result import Line
 from model.labs.words import counted
 
+# From this length on, and where the longest run takes so many times a single step, growth with n shows.
+LONG, BEYOND = 32, 4
+# So many rounds, whose quartiles lie so near: else the machine was at something else, and nothing is judged.
+ENOUGH, CALM = 8, 0.15
+
 
 @dataclass
 class Times:
@@ -36,6 +41,35 @@ class Times:
         """Medians against length, between their quartiles."""
         low, middle, high = zip(*(self.quantiles(net, length) for length in lengths), strict=True)
         return Line(net, lengths, middle, low=low, high=high)
+
+    def growth(self, net: Net, lengths: Sequence[int]) -> tuple[float, float] | None:
+        """The exponent of time, less a single step's, over the last doubling of n, and its standard error.
+
+        1 where each position takes as long as the one before. None where lengths are short,
+        the start is most of the time, or rounds are few or disturb each other.
+        """
+        last, first = lengths[-1], lengths[0]
+        half = max((n for n in lengths if 2 * n <= last), default=first)
+        start = self.median(net, first)
+        if not all(self._calm(net, length) for length in (first, half, last)):
+            return None
+        if last < LONG or self.median(net, last) < BEYOND * start or self.median(net, half) <= start:
+            return None
+
+        def exponent(at_last: float, at_half: float) -> float:
+            ratio = (at_last - start) / (at_half - start)
+            return math.log(ratio) / math.log((last - first) / (half - first))
+
+        pairs = zip(self.taken[net, last], self.taken[net, half], strict=True)
+        each = torch.tensor([exponent(*pair) for pair in pairs if min(pair) > start], dtype=torch.float64)
+        low, high = each.quantile(torch.tensor([0.25, 0.75], dtype=torch.float64)).tolist()
+        # Normal quartiles lie 1.349 standard deviations apart; a median has π/2 of a mean's variance.
+        error = (high - low) / 1.349 * math.sqrt(math.pi / 2 / len(each))
+        return exponent(self.median(net, last), self.median(net, half)), error
+
+    def _calm(self, net: Net, length: int) -> bool:
+        low, middle, high = self.quantiles(net, length)
+        return len(self.taken[net, length]) >= ENOUGH and high - low <= CALM * middle
 
     def compared(self, net: Net, other: Net, lengths: Sequence[int]) -> list[int]:
         """-1 at each length where `net` is clearly faster than `other`, 1 where slower, else 0."""

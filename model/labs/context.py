@@ -1,6 +1,7 @@
 """One word in two sentences: where its heads look, and how its vector parts from itself, layer by layer."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
@@ -12,7 +13,7 @@ from model.labs.bench import Bench
 from model.labs.parameters.context import Context
 from model.labs.reading import limits_of
 from model.labs.result import Axis, Chart, Check, Heatmap, Line, Result, Series
-from model.labs.word_links import same_distance
+from model.labs.word_links import repeated_note, same_distance
 from model.labs.word_use import Use, similarity, use
 from model.labs.words import counted, one_of
 from model.loading import LoadedModel
@@ -21,6 +22,10 @@ from model.rules import Causal
 MAX_SENSES = 8
 STRONGEST = 6
 LEGEND = 36
+# Cosines in fp32 of vectors that are equal are this near to 1.
+ONE = 1e-5
+# Smaller changes of a cosine are not worth a word.
+PARTED = 1e-3
 
 Row = dict[str, object]
 OFF: tuple[dict[str, object], ...] = ({"kind": "set_position", "mode": "off"},)
@@ -49,9 +54,10 @@ def run(parameters: Context, bench: Bench) -> Result:
         nearest = [
             _nearest(one, examples, name) for one, name in ((first, "first"), (second, "second")) if examples
         ]
-        series: list[Series] = [_similarity(first, second), *looks, *nearest]
+        parting = _similarity(first, second)
+        series: list[Series] = [parting, *looks, *nearest]
         facts = _facts(parameters, first, second, examples)
-        checks = _checks(loaded, parameters, first, second)
+        checks = [*_checks(loaded, parameters, first, second), _drawn(first, second, parting)]
     return Result(series, checks, facts, _notes(loaded, first, second), limits_of(loaded, "layer"))
 
 
@@ -70,13 +76,18 @@ def _similarity(first: Use, second: Use) -> Chart:
     same, others = similarity(first, second), _others(first, second)
     layers = list(range(len(same)))
     word = first.words[first.place].label
-    lines = [
-        Line(f"“{word}” in both texts", layers, same),
-        Line(f"“{word}” and the other text's other words", layers, others),
-    ]
-    return Chart(
-        "similarity", f"Likeness of “{word}” to itself", Axis("layers passed"), Axis("cosine"), lines
-    )
+    lines = [Line(f"“{word}” in both texts", layers, same)]
+    if torch.isfinite(others).all():
+        lines.append(Line(f"“{word}” and the other text's other words", layers, others))
+    # Bars begin at 0: a curve of equal numbers would fill the picture with their rounding.
+    kind: Literal["lines", "bars"] = "bars" if _as_one(same) else "lines"
+    title = f"Cosine between “{word}” in the first text and in the second"
+    return Chart("similarity", title, Axis("layers passed"), Axis("cosine"), lines, kind)
+
+
+def _as_one(same: Tensor) -> bool:
+    """Whether the two vectors point the same way at every layer."""
+    return bool(((same - 1).abs() <= ONE).all())
 
 
 def _looks(one: Use, name: str, layer: int) -> Heatmap:
@@ -94,7 +105,7 @@ def _nearest(one: Use, examples: Sequence[Use], name: str) -> Chart:
         Line(f"{number}. {_short(example.text)}", layers, similarity(one, example))
         for number, example in enumerate(examples, start=1)
     ]
-    title = f"Likeness to the word in each example, {name} text"
+    title = f"Cosine with the word in each example, {name} text"
     return Chart(f"senses-{name}", title, Axis("layers passed"), Axis("cosine"), lines)
 
 
@@ -111,13 +122,36 @@ def _facts(parameters: Context, first: Use, second: Use, examples: Sequence[Use]
         "layer": parameters.layer,
         "start": same[0].item(),
         "end": same[-1].item(),
+        "others": bool(torch.isfinite(others[-1])),
         "others_end": others[-1].item(),
+        "parting": _parting(same, equal=first.text == second.text),
+        "position_apart": first.ids == second.ids and same[0].item() < 1 - ONE,
+        "as_given": _as_given(parameters),
         "layers": len(same) - 1,
         "least": {"value": same[least].item(), "layer": least},
         "senses": _senses(first, second, examples),
         "first": _side(first, examples),
         "second": _side(second, examples),
     }
+
+
+def _parting(same: Tensor, *, equal: bool) -> str:
+    """What becomes of the two vectors, as a sentence."""
+    start, end = same[0].item(), same[-1].item()
+    if _as_one(same):
+        why = "both texts are the same" if equal else "nothing that reaches the word differs"
+        return f"The two vectors are one and the same at every layer: {why}."
+    if abs(end - start) <= PARTED:
+        return "They end as near to each other as they began."
+    return "They part." if end < start else "They end nearer to each other than they began."
+
+
+def _as_given(parameters: Context) -> bool:
+    """Whether the sentences are those that stand there at first."""
+    given = Context()
+    return all(
+        getattr(parameters, name) == getattr(given, name) for name in ("word", "first", "second", "senses")
+    )
 
 
 def _side(one: Use, examples: Sequence[Use]) -> Row:
@@ -176,6 +210,20 @@ def _strongest(one: Use) -> list[Row]:
     return [row for _, row in sorted(rows, key=lambda row: -row[0])[:STRONGEST]]
 
 
+def _drawn(first: Use, second: Use, chart: Chart) -> Check:
+    """The last cosine as it is drawn, from single tokens of the stream, in fp64."""
+    stack = first.ran.loaded.config.stack
+    ends = []
+    for one in (first, second):
+        stream = one.ran.trace.resid[stack.name, stack.layers].double().cpu()  # [T, D]
+        ends.append(sum((stream[token] for token in one.words[one.place].tokens), torch.zeros(())))
+    a, b = ends
+    cosine = (a @ b / (a @ a).sqrt() / (b @ b).sqrt()).item()
+    drawn = torch.as_tensor(chart.lines[0].y)[-1].item()
+    # Sums of some hundred products in fp32, of which a few are large.
+    return Check("last cosine, from the stream's own tokens", cosine, drawn, 1e-4, about="similarity")
+
+
 def _checks(loaded: LoadedModel, parameters: Context, first: Use, second: Use) -> list[Check]:
     """Before any layer, with positions off, the same token is the same vector whatever stands around it."""
     if first.ids != second.ids or isinstance(loaded.config.stack.position, NoPosition):
@@ -186,7 +234,11 @@ def _checks(loaded: LoadedModel, parameters: Context, first: Use, second: Use) -
 
 
 def _notes(loaded: LoadedModel, first: Use, second: Use) -> list[str]:
-    notes = []
+    notes = [
+        note
+        for one, name in ((first, "first"), (second, "second"))
+        for note in repeated_note(one.words, one.place, f"the {name} text")
+    ]
     if first.ids != second.ids:
         notes.append(
             "The word is not the same tokens in both texts (a capital, or the space before it): its vectors"

@@ -17,7 +17,7 @@ PARTS = {
     "position embedding": r"(encoder\.front|embeddings)\.positions\.|.*bias\.table",
     "segment embedding": r"(encoder\.front|embeddings)\.segments\.",
     "convolutions over sound": r"encoder\.front\.(first|second)\.",
-    "head": r"head\.",
+    "output layer": r"head\.",
     "norms": r".*norm\.(gain|bias)",
     "attention": r".*\.attention\.",
     "cross-attention": r".*\.cross\.",

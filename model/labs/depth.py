@@ -18,12 +18,14 @@ from model.attention import SiteRun
 from model.config import AttentionConfig, FeedForwardConfig, LayerNorm, NoPosition, Norm, RMSNorm, StackConfig
 from model.errors import InputError
 from model.labs.bench import Bench
+from model.labs.depth_again import Again, again, again_checks
 from model.labs.depth_layers import ALLOWED, Layers, layer_checks, layers_of
 from model.labs.depth_theory import (
     EXPANSION,
     deviation,
     expected_gradient,
     expected_scale,
+    is_set,
     scatter,
     shapes,
 )
@@ -55,13 +57,15 @@ class Signal:
     """What one stack did, at the input of every block and after the last: [L + 1] numbers each.
 
     `scale` is the root mean square of the stream, `gradient` the norm of d output / d stream against that at
-    the output, `sameness` the mean cosine between tokens; `layers` is what each layer did on average.
+    the output, `sameness` the mean cosine between tokens; `layers` is what each layer did on average,
+    `again` how far all this is from other ways of computing it.
     """
 
     scale: list[float]
     gradient: list[float]
     sameness: list[float]
     layers: Layers
+    again: Again
 
     @property
     def finite(self) -> bool:
@@ -137,12 +141,13 @@ def _signal(settings: Depth, weights: list[dict[str, Tensor]]) -> Signal:
         streams.append(functional_call(block, layer | norms, (streams[-1], step)))
     gradients = torch.autograd.grad(streams[-1], streams, ends["output"][None])
     start = ends["output"].norm()
-    return Signal(
-        [x.detach().square().mean().sqrt().item() for x in streams],
-        [(gradient.norm() / start).item() for gradient in gradients],
-        [sameness(x[0].detach()) for x in streams],
-        layers_of(settings, streams, gradients),
+    scale = [x.detach().square().mean().sqrt().item() for x in streams]
+    reached = [(gradient.norm() / start).item() for gradient in gradients]
+    alike = [sameness(x[0].detach()) for x in streams]
+    found = again(
+        settings, layers, [x[0].detach() for x in streams], [g[0] for g in gradients], (scale, reached, alike)
     )
+    return Signal(scale, reached, alike, layers_of(settings, streams, gradients), found)
 
 
 def _config(settings: Depth) -> StackConfig:
@@ -184,12 +189,23 @@ def _charts(variants: Sequence[Variant], signals: Signals) -> list[Chart]:
     same = "How alike the tokens' vectors are; 1: no longer told apart"
     cosine = Axis("cosine between tokens")
     return [
-        Chart("gradient", reach, layers, Axis("‖gradient‖, 1 at the output", log=True), gradients),
         Chart(
-            "activation", "Scale of the stream by depth", layers, Axis("root mean square", log=True), scales
+            "gradient", reach, layers, Axis("‖gradient‖, 1 at the output", log=True), _theory_last(gradients)
+        ),
+        Chart(
+            "activation",
+            "Scale of the stream by depth",
+            layers,
+            Axis("root mean square", log=True),
+            _theory_last(scales),
         ),
         Chart("sameness", same, layers, cosine, alike),
     ]
+
+
+def _theory_last(lines: list[Line]) -> list[Line]:
+    """What was measured first, so that a variant has the same colour in every picture."""
+    return sorted(lines, key=lambda line: line.origin == "theory")
 
 
 def _lines(name: str, runs: list[list[float]], expected: list[float] | None) -> list[Line]:
@@ -203,32 +219,27 @@ def _lines(name: str, runs: list[list[float]], expected: list[float] | None) -> 
 
 
 def _checks(variant: Variant, runs: list[Signal]) -> list[Check]:
-    """The ends of the stack in powers of ten, and its layers one by one, against theory."""
+    """What is drawn by other ways of computing it; the ends of the stack, and its layers, against theory."""
     settings, name = variant.settings, variant.name
+    checks = again_checks(name, [one.again for one in runs])
     scale, gradient = expected_scale(settings), expected_gradient(settings)
-    checks = []
     if scale is not None:
-        # A post-norm's output is set, not drawn.
-        set_ = settings.placement == "post" and settings.norm != "none"
         ends = [one.scale[-1] for one in runs]
         what = f"{name}: log₁₀ of the rms at the output"
-        checks.append(_decades(what, scale[-1], ends, 0.0 if set_ else scatter(settings), "activation"))
+        variance = 0.0 if is_set(settings) else scatter(settings)[-1]
+        checks.append(_decades(what, scale[-1], ends, variance, "activation"))
     if gradient is not None:
         starts = [one.gradient[0] for one in runs]
         what = f"{name}: log₁₀ of the gradient at the input"
-        checks.append(_decades(what, gradient[0], starts, scatter(settings), "gradient"))
+        checks.append(_decades(what, gradient[0], starts, scatter(settings)[-1], "gradient"))
     return [*checks, *layer_checks(name, settings, [one.layers for one in runs])]
 
 
 def _decades(name: str, expected: float, measured: list[float], variance: float, about: str) -> Check:
-    """Ln ‖x‖² is nearly normal, half its variance below ln of the mean; its root has half of ln ‖x‖².
-
-    Of R stacks the median is taken, whose variance is at most π / 2R of one stack's.
-    """
-    middle = (math.log(expected) - variance / 4) / math.log(10)
+    """Ln ‖x‖ has a quarter of the variance of ln ‖x‖²; the median of R stacks at most π / 2R of one's."""
     error = math.sqrt(variance * min(1.0, math.pi / 2 / len(measured))) / 2
     tolerance = (ALLOWED * error + SET) / math.log(10)
-    return Check(name, middle, _log10(median(measured)), tolerance, about=about)
+    return Check(name, _log10(expected), _log10(median(measured)), tolerance, about=about)
 
 
 def _log10(value: float) -> float:
@@ -252,7 +263,10 @@ def _facts(variants: Sequence[Variant], signals: Signals) -> dict[str, object]:
         }
         for row in rows
     }
-    return {"ends": rows, "blocks": variants[0].settings.depth, **named}
+    pair = [named.get(f"{wired}_residuals") for wired in ("with", "without")]
+    told = all(one is not None and all(map(math.isfinite, one.values())) for one in pair)
+    bare = told and "without_residuals_or_norms" in named
+    return {"ends": rows, "blocks": variants[0].settings.depth, "told": told, "bare": bare, **named}
 
 
 def _notes(signals: Signals) -> list[str]:

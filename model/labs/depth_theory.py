@@ -6,6 +6,7 @@ without a norm, and c v without a residual; gradients grow backwards by the same
 """
 
 import math
+from itertools import accumulate
 
 from model.labs.parameters.block import Depth
 
@@ -32,8 +33,8 @@ def kept_share(settings: Depth) -> float:
     return settings.width * up**2 / 2 * EXPANSION * settings.width * down**2
 
 
-def expected_scale(settings: Depth) -> list[float] | None:
-    """The stream's root mean square by depth, [L + 1], where theory knows it; the input has 1."""
+def mean_scale(settings: Depth) -> list[float] | None:
+    """Root of the stream's mean second moment by depth, [L + 1], where theory knows it; the input has 1."""
     steps, c = range(settings.depth + 1), kept_share(settings)
     normed = settings.norm != "none"
     if normed and settings.placement == "post":
@@ -51,13 +52,33 @@ def expected_scale(settings: Depth) -> list[float] | None:
             return [c ** (step / 2) for step in steps]
 
 
+def expected_scale(settings: Depth) -> list[float] | None:
+    """The median root mean square by depth, [L + 1].
+
+    ln ‖x‖² is nearly normal, and its middle half its variance below the ln of the mean.
+    """
+    mean = mean_scale(settings)
+    if mean is None or is_set(settings):
+        return mean
+    return [one * math.exp(-variance / 4) for one, variance in zip(mean, scatter(settings), strict=True)]
+
+
 def expected_gradient(settings: Depth) -> list[float] | None:
-    """Norm of the gradient by depth, 1 at the output, where theory knows it: growth backwards as forwards."""
-    scale = expected_scale(settings)
+    """Median norm of the gradient by depth, 1 at the output: it grows backwards as the stream forwards."""
+    mean = mean_scale(settings)
     plain = settings.norm == "none" or (settings.residual and settings.placement == "pre")
-    return (
-        None if scale is None or settings.parts == "both" or not plain else [scale[-1] / at for at in scale]
-    )
+    if mean is None or settings.parts == "both" or not plain:
+        return None
+    variances = scatter(settings)
+    return [
+        mean[-1] / one * math.exp((variance - variances[-1]) / 4)
+        for one, variance in zip(mean, variances, strict=True)
+    ]
+
+
+def is_set(settings: Depth) -> bool:
+    """Whether a norm after the sum sets the stream's scale, so that nothing of it is drawn."""
+    return settings.placement == "post" and settings.norm != "none"
 
 
 def of_one_layer(settings: Depth) -> float:
@@ -69,8 +90,8 @@ def of_one_layer(settings: Depth) -> float:
     return 5 / (EXPANSION * settings.width) + 2 / settings.width
 
 
-def scatter(settings: Depth) -> float:
-    """Variance of ln ‖x‖² at the end of the stack, over draws of the weights.
+def scatter(settings: Depth) -> list[float]:
+    """Variance of ln ‖x‖² at every depth, [L + 1], over draws of the weights.
 
     Each layer adds its own variance; a sum x + f(x) adds that for f, and 4/D for the cross term x·f(x), each
     by its share of the sum's square.
@@ -78,6 +99,7 @@ def scatter(settings: Depth) -> float:
     c, width, normed = kept_share(settings), settings.width, settings.norm != "none"
     layer = of_one_layer(settings)
     if not settings.residual:
-        return layer if normed else settings.depth * layer
+        return [min(step, 1 if normed else step) * layer for step in range(settings.depth + 1)]
     sums = [1 + c * step if normed else 1.0 for step in range(settings.depth)]
-    return sum((4 * c * v / width + c**2 * layer) / (v + c) ** 2 for v in sums)
+    each = ((4 * c * v / width + c**2 * layer) / (v + c) ** 2 for v in sums)
+    return list(accumulate(each, initial=0.0))

@@ -9,19 +9,25 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from model.config import LayerNorm
 from model.errors import InputError
+from model.heads import TokenHead
 from model.labs.attribution import attribution, check_sums, constant, over_mean
 from model.labs.bench import Bench
 from model.labs.parameters.feed_forward import Facts
 from model.labs.reading import read, run_ids
 from model.labs.result import Axis, Chart, Check, Line, Result
-from model.labs.vectors import check_length, seen
+from model.labs.vectors import seen
 from model.loading import LoadedModel
 from model.recorder import Recordable
 from model.text import Encoded
 from model.trace import Trace
 
 TOP = 5
+# Logits by two ways of adding up in fp32.
+CLOSE = 1e-3
+# The model runs once for each of its layers.
+MOST_TOKENS = 64
 
 
 @dataclass(frozen=True)
@@ -54,23 +60,25 @@ def run(parameters: Facts, bench: Bench) -> Result:
     question, notes = _ask(parameters, bench)
     lens = torch.stack([_lens(question, layer) for layer in range(question.layers + 1)])  # [L + 1, V]
     parts = _parts(question)
-    checks = [_last_row(question, lens), _sum(question, parts)]
     facts = _facts(parameters, question, lens, parts)
-    series = [*_by_layer(question, lens), _direct(parts)]
+    by_layer, direct = _by_layer(question, lens), _direct(parts)
+    checks = [_last_row(question, lens), *_lens_again(question, by_layer), _sum(question, parts)]
+    checks.append(_sums(question, parts, direct))
+    series = [*by_layer, direct]
     bench.report(
         0.1, "leaving out one feed-forward layer after the other", Result(series, checks, facts, notes)
     )
     lost = _lost(question, bench)
     best = max(range(len(lost)), key=lost.__getitem__)
     facts |= {"cause": {"layer": best, "lost": lost[best]}}
-    return Result([*series, _causal(lost)], checks, facts, notes)
+    causal = _causal(lost)
+    return Result([*series, causal], [*checks, _without_last(question, causal)], facts, notes)
 
 
 def _ask(parameters: Facts, bench: Bench) -> tuple[Question, list[str]]:
     """Raises InputError for a model whose logits are no sum over its stream, and what `read` raises."""
     loaded = bench.model(parameters.model)
-    encoded = read(loaded, parameters.model, parameters.prompt)
-    check_length(encoded)
+    encoded = read(loaded, parameters.model, parameters.prompt, MOST_TOKENS)
     check_sums(loaded, parameters.model)
     answer, notes = _answer(loaded, encoded, parameters)
     record: tuple[Recordable, ...] = ("resid", "attn_out", "ffn_out")
@@ -122,14 +130,81 @@ def _parts(question: Question) -> dict[str, list[float]]:
 def _last_row(question: Question, lens: Tensor) -> Check:
     difference = (lens[-1] - question.logits).abs().max().item()
     return Check(
-        "last row of the lens = the model's own logits, largest difference", 0, difference, 1e-3, "<="
+        "last row of the lens = the model's own logits, largest difference", 0, difference, CLOSE, "<=",
+        about="rank",
+    )  # fmt: skip
+
+
+def _lens_again(question: Question, charts: list[Chart]) -> list[Check]:
+    """What is drawn of the lens at every layer, against norm and unembedding by their formulas."""
+    logits = _unembedded(question, _streams(question))  # [L + 1, V]
+    own = logits[:, question.answer, None]
+    best = 1 + (logits > own + CLOSE).sum(dim=-1)  # [L + 1]
+    worst = (logits >= own - CLOSE).sum(dim=-1)  # those as good as equal may stand before it or after
+    rank, probability = (torch.tensor(list(chart.lines[0].y), dtype=torch.float64) for chart in charts)
+    strayed = int(((rank < best) | (rank > worst)).sum())
+    apart = (logits.double().softmax(dim=-1)[:, question.answer] - probability).abs().max().item()
+    return [
+        Check("layers whose rank is another by norm and unembedding's formulas", 0, strayed, about="rank"),
+        Check("probability by the same formulas, largest difference", 0, apart, CLOSE, "<=",
+              about="probability"),
+    ]  # fmt: skip
+
+
+def _streams(question: Question) -> Tensor:
+    """The last token's stream before each layer and after the last, [L + 1, D], fp64."""
+    return torch.stack([question.kept("resid", layer) for layer in range(question.layers + 1)]).double()
+
+
+def _unembedded(question: Question, x: Tensor, scaled_by: Tensor | None = None) -> Tensor:
+    """Logits [N, V] of x [N, D] by formula; each by its own scale, or all by that of `scaled_by` [D]."""
+    stack, head = question.loaded.transformer.stack, question.loaded.transformer.head
+    assert isinstance(head, TokenHead)
+    if stack.config.final_norm:
+        norm, whole = stack.final_norm, x if scaled_by is None else scaled_by.double()
+        assert isinstance(norm.eps, float)
+        assert isinstance(norm.gain, Tensor)
+        if isinstance(stack.config.norm, LayerNorm):
+            x, whole = (y - y.mean(dim=-1, keepdim=True) for y in (x, whole))
+        x = x / (whole.square().mean(dim=-1, keepdim=True) + norm.eps).sqrt() * norm.gain.double()
+        bias = getattr(norm, "bias", None)
+        x = x + bias.double() if isinstance(bias, Tensor) else x
+    logits = torch.nn.functional.linear(
+        x.to(head.projection.weight.dtype), head.projection.weight, head.projection.bias
     )
+    return logits.float() * (head.scale or 1.0)
 
 
 def _sum(question: Question, parts: dict[str, list[float]]) -> Check:
     own = over_mean(question.logits, question.answer)
     total = sum(sum(values) for values in parts.values())
-    return Check("all contributions together = the answer's logit over the mean", own, total, 1e-2)
+    return Check(
+        "all contributions together = the answer's logit over the mean", own, total, 1e-2, about="direct"
+    )
+
+
+def _sums(question: Question, parts: dict[str, list[float]], direct: Chart) -> Check:
+    """What is drawn, added up layer by layer, against the logit of the stream that is there by then."""
+    streams = _streams(question)
+    logits = _unembedded(question, streams, streams[-1])  # [L + 1, V]
+    own = logits[:, question.answer].double() - logits.double().mean(dim=-1)  # [L + 1]
+    added = torch.tensor([list(line.y) for line in direct.lines], dtype=torch.float64).sum(dim=0)  # [L]
+    start = sum(parts["embedding"]) + sum(parts["biases"])
+    total = start + torch.cat([added.new_zeros(1), added.cumsum(dim=0)])  # [L + 1]
+    name = "contributions up to each layer = the stream's own logit there, largest difference"
+    return Check(name, 0, (total - own).abs().max().item(), 1e-2, "<=", about="direct")
+
+
+def _without_last(question: Question, causal: Chart) -> Check:
+    """The last layer's bar: a run without it loses what its output, taken out of the stream, takes along."""
+    streams, last = _streams(question), question.layers - 1
+    without = streams[-1] - question.kept("ffn_out", last).double()
+    logits = _unembedded(question, torch.stack([streams[-1], without]))  # [2, V]
+    own, left = (over_mean(row, question.answer) for row in logits)
+    bar = causal.lines[0].y[last]
+    assert isinstance(bar, float)
+    name = f"without feed-forward {last}: loss in a run of its own = loss when its output is taken out"
+    return Check(name, own - left, bar, 1e-2, about="causal")
 
 
 def _by_layer(question: Question, lens: Tensor) -> list[Chart]:
@@ -146,7 +221,7 @@ def _by_layer(question: Question, lens: Tensor) -> list[Chart]:
             f"Probability {ended}",
             axis,
             Axis("probability"),
-            [Line("p", places, probabilities)],
+            [Line("p", places, probabilities.tolist())],
         ),
     ]
 
@@ -205,6 +280,8 @@ def _facts(
         "p": probabilities[-1, question.answer].item(),
         "stays_first_from": "no layer on" if arrives is None else arrives,
         "ffn": {"layer": best, "added": ffn[best]},
+        "logit": over_mean(question.logits, question.answer),
+        "biased": abs(sum(parts["biases"])) > 0,
         "totals": {name: sum(values) for name, values in parts.items()},
         "top": [
             {"token": seen(_label(question, id_)), "probability": p}

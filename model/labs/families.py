@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from model.labs import card_charts, card_checks
 from model.labs.bench import Bench
 from model.labs.cards import Card
 from model.labs.counting import pooler
@@ -19,6 +20,7 @@ def run(parameters: Families, _bench: Bench) -> Result:
     facts = {
         **chosen.facts(),
         "paper": model.paper,
+        "remark": model.remark,
         "counted": model.counted,
         "count_source": model.source,
         "published": model.count,
@@ -49,10 +51,11 @@ def run(parameters: Families, _bench: Bench) -> Result:
         _check(f"parameters of {models[name].title}", models[name], one, "totals")
         for name, one in cards.items()
     ]
-    own = [_check(f"all parts of {model.title}", model, chosen, "parts"), chosen.matrices()]
+    drawn = card_charts.charts(chosen)
+    own = [_check(f"all parts of {model.title}", model, chosen, "parts"), *card_checks.checks(chosen, drawn)]
     remark = [model.remark] if model.remark else []
-    charts = [*chosen.charts(), _totals(models, cards), _layers(models, cards)]
-    return Result(charts, [*own, *checks], facts, [*remark, *chosen.notes()])
+    series = [*drawn, _totals(models, cards), _layers(models, cards)]
+    return Result(series, [*own, *checks], facts, [*remark, *chosen.notes()])
 
 
 def card(name: str, tokens: int, precision: str) -> Card:
@@ -89,10 +92,10 @@ def _totals(models: Mapping[str, Model], cards: Mapping[str, Card]) -> Chart:
     names = [model.title for model in models.values()]
     lines = [
         Line("counted here", names, [float(one.parameters) for one in cards.values()]),
-        Line("published", names, [float(model.count) for model in models.values()], "published"),
+        Line("by its authors", names, [float(model.count) for model in models.values()], "published"),
     ]
     title = "Parameters, counted here and published"
-    return Chart("totals", title, Axis("model"), Axis("parameters", log=True), lines, kind="points")
+    return Chart("totals", title, Axis("model"), Axis("parameters", log=True), lines, kind="bars")
 
 
 def _layers(models: Mapping[str, Model], cards: Mapping[str, Card]) -> Chart:

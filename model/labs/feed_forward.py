@@ -13,7 +13,7 @@ from model.labs.parameters.feed_forward import Activations
 from model.labs.result import Axis, Chart, Check, Line, Result
 from model.labs.words import ACTIVATION_NAMES as NAMES
 
-POINTS = 401
+POINTS, SPARSE = 401, 16
 # The constants of the tanh form (Hendrycks and Gimpel 2016, section 2).
 TANH_SCALE, TANH_CUBE = math.sqrt(2 / math.pi), 0.044715
 
@@ -23,8 +23,16 @@ def run(parameters: Activations, _bench: Bench) -> Result:
     x = torch.linspace(-parameters.reach, parameters.reach, POINTS, dtype=torch.float64)  # [POINTS]
     values = {name: ACTIVATIONS[name](x) for name in NAMES}
     slopes = {name: slope(name, x) for name in NAMES}
-    curves = [Line(NAMES[name], x, y) for name, y in values.items()]
-    lines = [Line(NAMES[name], x, y) for name, y in slopes.items()]
+    curves = [_line(name, x, y) for name, y in values.items()]
+    lines = [_line(name, x, y) for name, y in slopes.items()]
+    notes = []
+    if abs(parameters.at) <= parameters.reach:
+        here = torch.full((len(NAMES),), parameters.at, dtype=torch.float64)
+        rows_at = [(ACTIVATIONS[name](here[:1]).item(), slope(name, here[:1]).item()) for name in NAMES]
+        curves.append(Line(f"at x = {parameters.at:g}", here, [value for value, _ in rows_at]))
+        lines.append(Line(f"at x = {parameters.at:g}", here, [value for _, value in rows_at]))
+    else:
+        notes.append(f"x = {parameters.at:g} lies outside the curves, which end at {parameters.reach:g}.")
     series = [
         Chart("curves", "What a neuron makes of its input", Axis("x"), Axis("f(x)"), curves),
         Chart(
@@ -32,7 +40,14 @@ def run(parameters: Activations, _bench: Bench) -> Result:
         ),
     ]
     rows = [_row(name, parameters.at) for name in NAMES]
-    return Result(series, _checks(x, slopes, rows), {"at": parameters.at, "table": rows, "lowest": _lowest()})
+    facts = {"at": parameters.at, "table": rows, "lowest": _lowest()}
+    return Result(series, _checks(x, slopes, rows), facts, notes)
+
+
+def _line(name: Activation, x: Tensor, y: Tensor) -> Line:
+    """GELU's tanh form lies on GELU: a few points of it show both."""
+    every = SPARSE if name == "gelu_tanh" else 1
+    return Line(NAMES[name], x[::every], y[::every])
 
 
 def slope(name: Activation, x: Tensor) -> Tensor:

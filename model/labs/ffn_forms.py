@@ -8,14 +8,16 @@ import torch
 from torch import Tensor
 
 from model.config import FeedForwardConfig
+from model.errors import InputError
 from model.ffn import FeedForward
 from model.labs.bench import Bench
+from model.labs.ffn_theory import SILENT, LastStep, silent_checks, trained_check
 from model.labs.parameters.feed_forward import Forms
 from model.labs.result import Axis, Chart, Check, Line, Result
 
-BATCH, TESTED, BINS, RATE, EVERY = 256, 2048, 60, 3e-3, 10
-# What is told by its size: below this share of the hidden layer's rms a number counts as silent.
-SILENT = 0.01
+BATCH, TESTED, BINS, RATE, EVERY, DRAWN = 256, 2048, 60, 3e-3, 10, 2
+# Steps times width² times expansion: what trains in some seconds.
+MOST = 40_000_000
 
 
 @dataclass(frozen=True)
@@ -32,24 +34,43 @@ class Form:
 
 
 def run(parameters: Forms, bench: Bench) -> Result:
-    """Builds the three, shows what is in their hidden layers, and trains them on one task side by side."""
+    """Builds the three, shows what is in their hidden layers, and trains them on one task side by side.
+
+    Raises InputError where training would take more than some seconds.
+    """
+    _refuse_long(parameters)
     forms = _forms(parameters)
     generator = torch.Generator().manual_seed(parameters.seed)
     x = torch.randn(1, TESTED, parameters.width, generator=generator)  # [1, T, D]
     hidden = {form.name: _hidden(form.layer, x) for form in forms}
     checks = [*_sizes(forms), *_positions(forms, x[:, :16])]
+    for form in forms:
+        checks += silent_checks(form.name, form.layer, _row(form, hidden[form.name]), TESTED)
     facts = {"forms": [_row(form, hidden[form.name]) for form in forms], "width": parameters.width}
     first = Result([_histogram(hidden)], checks, facts)
     losses: dict[str, list[float]] = {form.name: [] for form in forms}
     task = _task(parameters)
+    lasts: list[LastStep] = []
     with torch.inference_mode(mode=False), torch.enable_grad():
         for number, form in enumerate(forms):
-            for step in _train(form.layer, task, parameters, losses[form.name]):
+            for step in _train(form, task, parameters, losses[form.name], lasts):
                 done = (number + step / max(parameters.steps, 1)) / len(forms)
                 bench.report(done, f"training {form.name}", first if number == step == 0 else None)
-    return Result(
-        [_histogram(hidden), *_curves(losses)], checks, {**facts, "losses": _ends(losses)}, _notes(losses)
-    )
+    curves = _curves(losses)
+    checks += [
+        trained_check(last, line) for chart in curves for last, line in zip(lasts, chart.lines, strict=True)
+    ]
+    return Result([_histogram(hidden), *curves], checks, {**facts, "losses": _ends(losses)}, _notes(losses))
+
+
+def _refuse_long(parameters: Forms) -> None:
+    step = parameters.width**2 * parameters.expansion
+    if step * parameters.steps > MOST:
+        raise InputError(
+            f"Training {parameters.steps} steps at width {parameters.width} and expansion "
+            f"{parameters.expansion:g} takes more than some seconds: take at most {int(MOST / step)} steps, "
+            "or a smaller width."
+        )
 
 
 def _forms(parameters: Forms) -> list[Form]:
@@ -139,13 +160,22 @@ def _task(parameters: Forms) -> Tensor:
     return projections / math.sqrt(parameters.width)
 
 
-def _train(layer: FeedForward, task: Tensor, parameters: Forms, losses: list[float]) -> Iterator[int]:
-    """Adam on the mean squared error; the same batches for every form. Yields each step, noting the loss."""
+def _train(
+    form: Form, task: Tensor, parameters: Forms, losses: list[float], lasts: list[LastStep]
+) -> Iterator[int]:
+    """Adam on the mean squared error; the same batches for every form. Yields each step, noting the loss.
+
+    The last step that is drawn is kept as well, to be computed once more.
+    """
+    layer, drawn = form.layer, parameters.steps - 1 - (parameters.steps - 1) % DRAWN
     generator = torch.Generator().manual_seed((parameters.seed + 2) % 2**32)
     optimizer = torch.optim.Adam(layer.parameters(), lr=RATE)
     for step in range(parameters.steps):
         x = torch.randn(1, BATCH, parameters.width, generator=generator)  # [1, T, D]
         loss = (layer(x) - (x @ task[0].T) * (x @ task[1].T)).square().mean()
+        if step == drawn:
+            weights = {name: weight.detach().clone() for name, weight in layer.named_parameters()}
+            lasts.append(LastStep(form.name, weights, x[0], task))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -157,7 +187,7 @@ def _train(layer: FeedForward, task: Tensor, parameters: Forms, losses: list[flo
 def _curves(losses: dict[str, list[float]]) -> list[Chart]:
     if not any(losses.values()):
         return []
-    lines = [Line(name, list(range(0, len(loss), 2)), loss[::2]) for name, loss in losses.items()]
+    lines = [Line(name, list(range(0, len(loss), DRAWN)), loss[::DRAWN]) for name, loss in losses.items()]
     return [Chart("training", "Learning one task", Axis("step"), Axis("mean squared error", log=True), lines)]
 
 

@@ -20,8 +20,21 @@ class Activity:
     def __init__(self, probes: ProbeSet, seen: Seen) -> None:
         self._probes, self._seen = probes, seen
 
+    def said(self, rule: LabelRule, head: int, name: str) -> str:
+        """What head `name` does in the text, as a sentence."""
+        here, active = self.of(rule, head)
+        if active is not None:
+            does = "links" if rule.name in RELATIONS else "scores"
+            return f"In your text {name} {does} {here}: it is {'active' if active else 'not active'} there."
+        if rule.name in RELATIONS and "→" in here:
+            return (
+                f"The strongest link of {name} in your text is {here}, whatever these words are: only you can"
+                " say whether it is of the kind that the label means."
+            )
+        return f"Of {name} your text shows nothing: {here}."
+
     def of(self, rule: LabelRule, head: int) -> Here:
-        """What a head does for a label, in words, and whether that is enough; None without an occasion."""
+        """What a head does for a label, in words, and whether that is enough; None where nobody can tell."""
         if rule.name in RELATIONS:
             return self._linked(rule.name, head)
         if rule.name not in self._scores:
@@ -41,10 +54,9 @@ class Activity:
             return "no pronoun" if relation == "pronoun" else "no two words", None
         weight, place = found[0][head].item(), int(found[1][head])
         looking, target = divmod(place, len(words))
-        return (
-            f"{words[looking].label} → {words[target].label} {weight:.3g}",
-            weight >= self._probes.active_weight,
-        )
+        link = f"{words[looking].label} → {words[target].label} {weight:.3g}"
+        # Which words a verb, an adjective or a list belongs to, nobody here can tell.
+        return link, weight >= self._probes.active_weight if relation == "pronoun" else None
 
     @cached_property
     def _strongest(self) -> Mapping[bool, tuple[Tensor, Tensor] | None]:

@@ -1,21 +1,19 @@
 """Labels of heads from a fixed probe set, with their scores, and which are at work in the user's text."""
 
-import torch
-
 from model.labs import label_tables as tables
 from model.labs.bench import Bench
 from model.labs.head_activity import Activity
+from model.labs.head_recount import recount
 from model.labs.label_tables import Found
 from model.labs.parameters.heads import HeadLabels
-from model.labs.pattern_scores import Seen, position_rows
-from model.labs.probes import ProbeSet, read_probes
+from model.labs.probes import LabelRule, ProbeSet, read_probes
 from model.labs.probing import Scores, measure, seen_of
 from model.labs.result import Check, Result
-from model.labs.word_links import Word, read_short
+from model.labs.word_links import read_short
+from model.labs.words import counted
 from model.loading import LoadedModel
 
 MAX_TOKENS = 256
-EXACT = 8
 
 
 def run(parameters: HeadLabels, bench: Bench) -> Result:
@@ -41,7 +39,9 @@ def run(parameters: HeadLabels, bench: Bench) -> Result:
         "best": tables.best(found, activity, rule),
         **tables.several(found),
     }
-    return Result(series, _checks(found), facts, [*found.scores.notes, *tables.unmeasured(found, rule)])
+    return Result(
+        series, _checks(loaded, found, rule), facts, [*found.scores.notes, *tables.unmeasured(found, rule)]
+    )
 
 
 def _found(loaded: LoadedModel, model_id: str, probes: ProbeSet, bench: Bench) -> Found:
@@ -56,16 +56,32 @@ def _found(loaded: LoadedModel, model_id: str, probes: ProbeSet, bench: Bench) -
     return Found(probes, scores, loaded.config.stack.attention.heads)
 
 
-def _checks(found: Found) -> list[Check]:
-    """What is known beforehand: a flat pattern is broad and nothing else, and an exact pattern scores 1."""
+def _checks(loaded: LoadedModel, found: Found, rule: LabelRule) -> list[Check]:
+    """A flat pattern gets no label but “broad”; and the first head's score, counted again by other means."""
     flat = sum(
         got[-1] for rule in found.probes.labels.values() if rule.name != "broad" and (got := found.gets(rule))
     )
-    back = torch.eye(EXACT).roll(-1, dims=1)  # [T, T]
-    words = [Word("word", (place,), special=False) for place in range(EXACT)]
-    exact = Seen(back[None], torch.ones(EXACT, EXACT, dtype=torch.bool), range(EXACT), words)
-    previous = position_rows(exact)[0]["previous"].mean().item()
-    return [
-        Check("labels of a flat pattern, “broad” apart", 0, flat),
-        Check("“previous” of a pattern that looks one token back", 1, previous, 1e-6),
-    ]
+    checks = [Check("labels of a flat pattern, “broad” apart", 0, flat)]
+    if rule.name in found.scores.score:
+        score = found.scores.score[rule.name]
+        head = int(score[:-1].argmax())
+        again_from = recount(loaded, found.scores, rule.name, head, found.heads)
+        again = counted(again_from.probes, "probe")
+        # Sums of weights in fp32 and in fp64.
+        checks += [
+            Check(
+                f"“{rule.name}” of {found.name(head)}, {again} read again weight by weight",
+                again_from.score,
+                score[head].item(),
+                1e-4,
+                about="scores",
+            ),
+            Check(
+                f"“{rule.name}” of {found.name(head)}, largest difference in a single occasion",
+                0.0,
+                again_from.furthest,
+                1e-4,
+                about="scores",
+            ),
+        ]
+    return checks

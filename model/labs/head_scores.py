@@ -78,13 +78,6 @@ def open_scores(ran: Ran, where: Where, stage: Stage) -> Tensor:
     return site.attention(where.heads, rows, stage)[is_open].cpu().double()  # [pairs]
 
 
-def head_spread(ran: Ran, where: Where, stage: Stage) -> float:
-    """One head's `row_spread` at a stage before the mask, of the scores at that stage themselves."""
-    site, rows = where.of(ran), range(len(ran.labels))
-    is_open = torch.isfinite(site.attention(where.heads, rows, "masked"))  # [1, T, S]
-    return row_spread(site.attention(where.heads, rows, stage), is_open).item()
-
-
 def multiplied(site: SiteTrace, where: Where, times: float) -> tuple[Tensor, Tensor]:
     """Weights [1, T, S] of one head with its scale times `times`, in fp64, and which pairs are open."""
     rule = replace(site.rule, scales=tuple(scale * times for scale in site.rule.scales), patterns=())

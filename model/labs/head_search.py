@@ -12,7 +12,15 @@ from model.labs.parameters.heads import HeadSearch
 from model.labs.probing import opened
 from model.labs.reading import Ran, run_ids
 from model.labs.result import Axis, Chart, Check, Heatmap, Line, Result
-from model.labs.word_links import Word, find_word, read_short, same_distance, word_weights, words_of
+from model.labs.word_links import (
+    Word,
+    find_word,
+    read_short,
+    repeated_note,
+    same_distance,
+    word_weights,
+    words_of,
+)
 from model.trace import SiteTrace
 
 MAX_TOKENS = 512
@@ -44,6 +52,11 @@ class Search:
         return f"L{head // self.heads}H{head % self.heads}"
 
     @property
+    def linked(self) -> bool:
+        """Whether any head gives the link any weight: a mask may hide it."""
+        return bool((self.rows[:, self.target] > 0).any())
+
+    @property
     def order(self) -> list[int]:
         """All heads, the strongest link first."""
         order: list[int] = self.rows[:, self.target].argsort(descending=True, stable=True).tolist()
@@ -62,7 +75,8 @@ def run(parameters: HeadSearch, bench: Bench) -> Result:
     ran = Ran(loaded, encoded, run_ids(loaded, encoded))
     with torch.inference_mode():
         search = _search(ran, words, looking, target)
-    rows = [_row(search, head) for head in search.order[:RANKED]]
+        checks = _checks(search, parameters)
+    rows = [_row(search, head) for head in search.order[:RANKED]] if search.linked else []
     facts = {
         "text": parameters.text,
         "model": parameters.model,
@@ -70,11 +84,13 @@ def run(parameters: HeadSearch, bench: Bench) -> Result:
         "looking": words[looking].label,
         "target": words[target].label,
         "stack": next(iter(ran.trace.sites)).rpartition(".")[0],
-        "best": _best(search),
+        "best": _best(search) if search.linked else None,
         "table": rows,
     }
+    if not search.linked:
+        return Result([_links(search)], checks, facts, _notes(search))
     row, notes = _looks(search)
-    return Result([_links(search), row], _checks(search), facts, [*_notes(search), *notes])
+    return Result([_links(search), row], checks, facts, [*_notes(search), *notes])
 
 
 def _search(ran: Ran, words: Sequence[Word], looking: int, target: int) -> Search:
@@ -115,6 +131,7 @@ def _best(search: Search) -> dict[str, object]:
         "head": head % search.heads,
         "weight": row[search.target].item(),
         "elsewhere": None if search.elsewhere is None else search.elsewhere[head].item(),
+        "compared": search.elsewhere is not None,
         "flat": _flat(search),
         "query": first,
         "key": search.words[search.target].tokens[0],
@@ -152,21 +169,36 @@ def _looks(search: Search) -> tuple[Chart, list[str]]:
     return chart, notes
 
 
-def _checks(search: Search) -> list[Check]:
-    total = search.rows[search.order[0]].sum().item()
-    return [
-        Check(
-            f"sum of the row of {search.name(search.order[0])} over all words", 1.0, total, 1e-5, about="row"
-        )
-    ]
+def _checks(search: Search, parameters: HeadSearch) -> list[Check]:
+    """The drawn weights against single cells of the trace's matrices; a row's sum against 1."""
+    looking = find_word(search.words, parameters.word, parameters.word_occurrence)
+    target = find_word(search.words, parameters.target, parameters.target_occurrence)
+    queries, keys = search.words[looking].tokens, search.words[target].tokens
+    drawn, found = _links(search).values, []
+    for layer, name in enumerate(search.ran.loaded.config.stack.self_sites):
+        site = search.ran.trace.sites[name]
+        rows = [site.attention(site.all_heads, range(query, query + 1))[:, 0].tolist() for query in queries]
+        for head in range(site.heads):
+            weight = sum(row[head][key] for row in rows for key in keys) / len(queries)
+            found.append(abs(weight - drawn[layer, head].item()))
+    name = "largest difference between a drawn weight and the trace's own cells"
+    # Single weights of at most 1 in fp32, added in another order.
+    checks = [Check(name, 0.0, max(found), 1e-5, about="links")]
+    if search.linked:
+        best = search.order[0]
+        name = f"sum of the row of {search.name(best)} over all words"
+        checks.append(Check(name, 1.0, search.rows[best].sum().item(), 1e-5, about="row"))
+    return checks
 
 
 def _notes(search: Search) -> list[str]:
-    notes = []
+    notes = [note for place in (search.looking, search.target) for note in repeated_note(search.words, place)]
     looking, target = search.words[search.looking], search.words[search.target]
     seen = opened(search.ran.trace)[list(looking.tokens)][:, list(target.tokens)]
     if not seen.any():
-        notes.append(f"This model's mask hides “{target.label}” from “{looking.label}”: every weight is 0.")
+        notes.append(
+            f"“{looking.label}” cannot see “{target.label}” under this model's mask: no head links them."
+        )
     pieces = [f"“{word.label}” {len(word.tokens)}" for word in (looking, target) if len(word.tokens) > 1]
     if pieces:
         tokens = f"Words of several tokens: {', '.join(pieces)}"

@@ -6,6 +6,7 @@ import torch
 
 from model.errors import InputError
 from model.labs.bench import Bench
+from model.labs.head_checks import layer_checks
 from model.labs.head_layer import HeadLayer
 from model.labs.parameters.heads import Heads, Projection
 from model.labs.reading import Ran, limits_of, run_ids
@@ -18,6 +19,8 @@ MAX_TOKENS = 128
 THUMBNAIL = 24
 # Sums of as many products as a model is wide, in another order: some hundred roundings of the largest term.
 ROUNDINGS = 256
+# Patterns that differ by less are one and the same, but for rounding.
+ALIKE = 1e-5
 
 Facts = dict[str, object]
 
@@ -39,9 +42,10 @@ def run(parameters: Heads, bench: Bench) -> Result:
             _all_lengths(layers),
             _rebuilt(layer),
             _overlaps(layer, parameters.projection),
+            _mean_overlaps(layer, parameters.projection),
         ]
         facts = {**_asked(layer, parameters), **_sizes(layer), **_measured(layer, parameters)}
-        checks = _checks(layer)
+        checks = [*_checks(layer), *layer_checks(layer, parameters, {one.id: one for one in series})]
     return Result(series, checks, facts, _notes(layer), limits_of(loaded, "layer", "head"))
 
 
@@ -91,11 +95,31 @@ def _overlaps(layer: HeadLayer, projection: Projection) -> Heatmap:
     return Heatmap("overlap", title, axis, axis, heads, heads, values, "overlap")
 
 
+def _mean_overlaps(layer: HeadLayer, projection: Projection) -> Chart:
+    """Each head's mean overlap with the others, beside what random subspaces have: K/D."""
+    values = overlaps(pieces(layer.attention, projection))  # [H, H]
+    heads = list(range(len(values)))
+    others = max(1, len(values) - 1)
+    means = (values.sum(dim=1) - values.diagonal()) / others  # [H]
+    random = _random_overlap(layer)
+    lines = [
+        Line("mean overlap with the others", heads, means),
+        Line("random subspaces, d_k/D", heads, [random] * len(heads), "theory"),
+    ]
+    title = f"Mean overlap of each head's {projection} with the others, layer {layer.index}"
+    axis = Axis("key/value head" if projection in ("keys", "values") else "head")
+    return Chart("overlap-mean", title, axis, Axis("overlap"), lines, "bars")
+
+
+def _random_overlap(layer: HeadLayer) -> float:
+    return min(1.0, layer.attention.config.head_width / layer.out.shape[1])
+
+
 def _checks(layer: HeadLayer) -> list[Check]:
     eps = torch.finfo(layer.attention.o.weight.dtype).eps
     rounding = ROUNDINGS * eps * layer.out.abs().max().item()
     name = "largest difference between the sum of all heads and the layer's output"
-    return [Check(name, 0.0, layer.difference(), rounding)]
+    return [Check(name, 0.0, layer.difference(), rounding, about="rebuilt")]
 
 
 def _asked(layer: HeadLayer, parameters: Heads) -> Facts:
@@ -103,6 +127,7 @@ def _asked(layer: HeadLayer, parameters: Heads) -> Facts:
         "text": parameters.text,
         "model": parameters.model,
         "site": layer.site,
+        "later": layer.index + 1 < layer.ran.loaded.config.stack.layers,
         "stack": layer.site.rpartition(".")[0],
         "layer": layer.index,
         "head": parameters.head,
@@ -120,7 +145,7 @@ def _sizes(layer: HeadLayer) -> Facts:
         "patterns": f"{heads} heads × {tokens} × {tokens}",
         "mixed values": f"{heads} heads × {tokens} × {inner}",
         "side by side": f"{tokens} × {heads * inner}",
-        "W_O": f"{heads * inner} × {width}",
+        "W^O": f"{heads * inner} × {width}",
         "output of the layer's attention": f"{tokens} × {width}",
     }
     return {
@@ -143,7 +168,11 @@ def _measured(layer: HeadLayer, parameters: Heads) -> Facts:
         "difference": layer.difference(),
         "longest": {"name": f"H{int(means.argmax())}", "length": means.max().item()},
         "shortest": {"name": f"H{int(means.argmin())}", "length": means.min().item()},
-        "one_pattern": {"moved": layer.missing(layer.with_one_pattern()), "apart": apart.item()},
+        "one_pattern": {
+            "moved": layer.missing(layer.with_one_pattern()),
+            "apart": apart.item(),
+            "differ": apart.item() > ALIKE,
+        },
         "subspaces": _subspaces(layer, parameters.projection),
         "thumbnails": [[[round(cell, 3) for cell in row] for row in head] for head in thumbnails],
     }
@@ -158,7 +187,7 @@ def _subspaces(layer: HeadLayer, projection: Projection) -> Facts:
     return {
         "of": projection,
         "mean": None if single else others[others >= 0].mean().item(),
-        "random": min(1.0, layer.attention.config.head_width / layer.out.shape[1]),
+        "random": _random_overlap(layer),
         "closest": "no two" if single else f"H{min(pair)} and H{max(pair)}",
         "closest_overlap": None if single else others.max().item(),
     }

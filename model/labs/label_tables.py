@@ -99,9 +99,9 @@ def _row(found: Found, activity: Activity, rule: LabelRule, head: int) -> Row:
     return {
         "head": found.name(head),
         "score": found.scores.score[rule.name][head].item(),
-        "beside it": found.scores.beside[rule.name][head].item(),
+        "second number": found.scores.beside[rule.name][head].item(),
         "in your text": here,
-        "active there": {True: "yes", False: "no", None: "no occasion"}[active],
+        "active there": {True: "yes", False: "no", None: "cannot tell"}[active],
     }
 
 
@@ -118,14 +118,15 @@ def best(found: Found, activity: Activity, rule: LabelRule) -> Row | None:
         "score": found.scores.score[rule.name][head].item(),
         "beside": found.scores.beside[rule.name][head].item(),
         "here": here,
-        "active": {True: "active", False: "not active", None: "without an occasion"}[active],
+        "active": {True: "active", False: "not active", None: "cannot tell"}[active],
+        "said": activity.said(rule, head, found.name(head)),
     }
 
 
 def chosen(found: Found, rule: LabelRule) -> Row:
     """One label: its definition, its bounds, and what a flat pattern and a fixed rule reach."""
     flat = found.scores.score.get(rule.name)
-    fixed, how = found.scores.baselines.get(rule.name, ("not asked", "words play no part in it"))
+    fixed, how = found.scores.baselines.get(rule.name, (None, None))
     return {
         "name": rule.name,
         "definition": rule.definition,
@@ -166,8 +167,8 @@ def definitions(found: Found) -> list[Row]:
             "label": rule.name,
             "score": rule.definition,
             "at least": rule.at_least,
-            "beside it": rule.beside,
-            "at least there": rule.beside_at_least,
+            "second number": rule.beside,
+            "at least, of the second": rule.beside_at_least,
         }
         for rule in found.probes.labels.values()
     ]

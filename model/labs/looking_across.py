@@ -7,8 +7,10 @@ the centres of its rows.
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
+from model.inputs import Inputs
 from model.labs.beside import Source, seconds
 from model.labs.one_head import numbered
 from model.loading import LoadedModel
@@ -62,14 +64,23 @@ class Seen:
 
 def look(loaded: LoadedModel, given: Source, target: Encoded) -> Seen:
     """Runs a target beside its source, and once more with the cross-attention left out."""
-    own = _run(loaded, given, target, OWN)
-    alone = _run(loaded, given, target, Plan.parse(list(_WITHOUT)).canonical(loaded.config))
+    own = _run(loaded, given.inputs(loaded, target), target, OWN)
+    # What nobody reads need not be encoded whole, and the encoder is most of the work.
+    without = Plan.parse(list(_WITHOUT)).canonical(loaded.config)
+    alone = _run(loaded, given.inputs(loaded, target, 1), target, without)
     return Seen(loaded, given, target, _weights(own), _surprise(own, target), _surprise(alone, target))
 
 
-def _run(loaded: LoadedModel, given: Source, tokens: Encoded, plan: Plan) -> Trace:
-    everywhere = range(len(tokens.ids))
-    return loaded.transformer.trace(given.inputs(loaded, tokens), plan, logit_positions=everywhere)
+def plain_surprise(loaded: LoadedModel, given: Source, target: Encoded) -> Tensor:
+    """The surprise [T - 1] of a run that records nothing, by torch's own cross-entropy."""
+    with torch.inference_mode():
+        logits = loaded.transformer.logits(loaded.transformer(given.inputs(loaded, target)))[0]  # [T, V]
+    ids = torch.tensor(target.ids[1:], device=logits.device)
+    return F.cross_entropy(logits[:-1].float(), ids, reduction="none").cpu()  # [T-1]
+
+
+def _run(loaded: LoadedModel, inputs: Inputs, tokens: Encoded, plan: Plan) -> Trace:
+    return loaded.transformer.trace(inputs, plan, logit_positions=range(len(tokens.ids)))
 
 
 def _weights(trace: Trace) -> Tensor:
@@ -90,7 +101,10 @@ def _surprise(trace: Trace, tokens: Encoded) -> Tensor:
 
 def follow(centres: Tensor) -> Tensor:
     """Spearman's correlation of each row [..., T] with 0, 1, 2, …: [...]; 0 where all are alike."""
-    ranks = centres.argsort(-1).argsort(-1).double()  # [..., T]
+    # The rank of what is alike is the mean of the ranks it takes.
+    below = (centres[..., None, :] < centres[..., :, None]).sum(-1)  # [..., T]
+    alike = (centres[..., None, :] == centres[..., :, None]).sum(-1)  # [..., T]
+    ranks = below.double() + (alike - 1) / 2  # [..., T]
     order = torch.arange(centres.shape[-1], dtype=torch.float64).expand_as(ranks)
     stacked = torch.stack((ranks, order), dim=-2)  # [..., 2, T]
     deviations = stacked - stacked.mean(-1, keepdim=True)  # [..., 2, T]

@@ -45,9 +45,9 @@ def _refuse(loaded: LoadedModel, text: Encoded, parameters: MaskOrder) -> None:
             f"{parameters.model} puts no token of its own before a text, so its first token is the word "
             "itself: choose minilm, whose texts begin with [CLS]."
         )
-    if len(set(words)) != 1:
+    if len(words) != parameters.repeats or len(set(words)) != 1:
         raise InputError(
-            f"{parameters.model} splits “{parameters.word}” into several tokens: choose a common word."
+            f"{parameters.model} makes more than one token of “{parameters.word}”: choose one common word."
         )
 
 
@@ -82,7 +82,7 @@ def _chart(share: dict[str, Tensor], expected: list[float]) -> Chart:
         Line("causal, from the first repetition alone", repeats, expected, "theory"),
     ]
     title = "Weight on the first token, no positions, all words the same"
-    return Chart("share", title, Axis("repetition"), Axis("weight on the first token"), lines)
+    return Chart("share", title, Axis("repetition"), Axis("weight on the first token", zero=True), lines)
 
 
 def _checks(share: dict[str, Tensor], expected: list[float], outputs: dict[str, float]) -> list[Check]:

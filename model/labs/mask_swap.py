@@ -12,16 +12,18 @@ from torch import Tensor
 from model.errors import InputError
 from model.labs.attention_row import MOST_TOKENS
 from model.labs.bench import Bench
-from model.labs.one_head import Where, numbered, relative, spoken, tolerance
+from model.labs.one_head import Where, by_hand, numbered, relative, spoken, tolerance
 from model.labs.parameters.attention_row import MaskSwap
 from model.labs.reading import Ran, limits_of, read, run_ids
 from model.labs.result import Axis, Chart, Check, Heatmap, Line, Result
+from model.labs.vectors import seen
 from model.loading import LoadedModel
 from model.masks import sees_ahead
 from model.rules import mask_in_words
 from model.text import Encoded
 
 TOP = 5
+WHOSE = {"own": "the model's own", "chosen": "the chosen"}
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,8 @@ class Runs:
     def shared(self) -> int:
         """The tokens that both texts begin with."""
         pairs = zip(self.own.encoded.ids, self.other_own.encoded.ids, strict=False)
-        return next((place for place, (a, b) in enumerate(pairs) if a != b), len(self.other_own.encoded.ids))
+        shorter = min(len(self.own.encoded.ids), len(self.other_own.encoded.ids))
+        return next((place for place, (a, b) in enumerate(pairs) if a != b), shorter)
 
 
 def run(parameters: MaskSwap, bench: Bench) -> Result:
@@ -47,30 +50,44 @@ def run(parameters: MaskSwap, bench: Bench) -> Result:
     where.check(loaded, parameters.model)
     texts = [parameters.text, _with_ending(parameters)]
     plans = [[], _plan(parameters)]
-    encoded = [_read(loaded, parameters.model, text) for text in texts]
+    encoded = [read(loaded, parameters.model, text, MOST_TOKENS) for text in texts]
     runs = Runs(*(_run(loaded, one, plan) for one in encoded for plan in plans))
-    if runs.shared == len(runs.own.labels) == len(runs.other_own.labels):
-        raise InputError(f"The text already ends in “{parameters.ending}”: choose another ending.")
+    if encoded[0].ids == encoded[1].ids:
+        raise InputError(_no_difference(parameters, encoded[0]))
+    patterns = [_pattern("own", runs.own, where), _pattern("chosen", runs.chosen, where)]
     return Result(
-        [
-            _pattern("own", runs.own, where),
-            _pattern("chosen", runs.chosen, where),
-            _changes(runs),
-            _ahead(runs),
-        ],
-        _checks(runs, where),
+        [*patterns, _changes(runs), _ahead(runs)],
+        _checks(runs, where, patterns),
         _facts(runs, where, parameters, texts[1]),
         _notes(runs),
         limits_of(loaded, "layer", "head"),
     )
 
 
+def _last_word(parameters: MaskSwap) -> str:
+    return parameters.text.split()[-1]
+
+
 def _with_ending(parameters: MaskSwap) -> str:
     """The text with its last word replaced."""
     words = parameters.text.rstrip().rsplit(maxsplit=1)
+    if not words:
+        raise InputError("The text is blank, and its last word is to be replaced: write at least two words.")
     if len(words) < 2:
         raise InputError("The text has one word, and its last is to be replaced: write at least two words.")
     return f"{words[0]} {parameters.ending}"
+
+
+def _no_difference(parameters: MaskSwap, encoded: Encoded) -> str:
+    """Why the two endings cannot be told apart."""
+    last = _last_word(parameters)
+    if last == parameters.ending.strip():
+        return f"The text already ends in “{parameters.ending}”: choose another ending."
+    words = [token.text for token in encoded.tokens if not token.special]
+    return (
+        f"{parameters.model} does not tell “{last}” from “{parameters.ending}”: both become the same tokens, "
+        f"“{spoken(words[-1])}” at the end. Choose another ending or model."
+    )
 
 
 def _plan(parameters: MaskSwap) -> list[dict[str, object]]:
@@ -81,15 +98,6 @@ def _plan(parameters: MaskSwap) -> list[dict[str, object]]:
     if parameters.mask == "own":
         return []
     return [{"kind": "set_mask", "rule": {"name": parameters.mask, **more.get(parameters.mask, {})}}]
-
-
-def _read(loaded: LoadedModel, model_id: str, text: str) -> Encoded:
-    encoded = read(loaded, model_id, text)
-    if len(encoded.ids) > MOST_TOKENS:
-        raise InputError(
-            f"The text has {len(encoded.ids)} tokens, and this lab draws at most {MOST_TOKENS}: shorten it."
-        )
-    return encoded
 
 
 def _run(loaded: LoadedModel, encoded: Encoded, plan: list[dict[str, object]]) -> Ran:
@@ -108,7 +116,7 @@ def _weights(ran: Ran, where: Where) -> Tensor:
 
 def _pattern(name: str, ran: Ran, where: Where) -> Heatmap:
     tokens = numbered(ran.labels)
-    title = f"L{where.layer}H{where.head}, {_mask(ran, where)} mask"
+    title = f"L{where.layer}H{where.head} under {WHOSE[name]} mask: {_mask(ran, where)}"
     return Heatmap(name, title, Axis("key"), Axis("query"), tokens, tokens, _weights(ran, where), "weight")
 
 
@@ -140,15 +148,24 @@ def _ahead(runs: Runs) -> Chart:
     return Chart("ahead", title, Axis("token before the ending"), Axis("|change| / |output|"), lines, "bars")
 
 
-def _checks(runs: Runs, where: Where) -> list[Check]:
-    site, weights = where.of(runs.chosen), _weights(runs.chosen, where)
-    closed = ~torch.isfinite(site.attention(where.heads, range(site.queries), "masked")[0].cpu())  # [T, S]
-    gap = (weights.double().sum(dim=-1) - 1).abs().max().item()
-    forbidden = weights[closed].max().item() if closed.any() else 0.0
-    checks = [
-        Check("rows that do not sum to 1, largest gap", 0.0, gap, 1e-6, about="chosen"),
-        Check("largest weight of a forbidden pair", 0.0, forbidden, about="chosen"),
-    ]
+def _checks(runs: Runs, where: Where, patterns: list[Heatmap]) -> list[Check]:
+    checks = []
+    for pattern, ran in zip(patterns, (runs.own, runs.chosen), strict=True):
+        scores, weights = by_hand(ran, where)  # [T, S] each
+        drawn = pattern.values.double()  # [T, S]
+        apart = (drawn - weights).abs().max().item()
+        gap = (drawn.sum(dim=-1) - 1).abs().max().item()
+        forbidden = drawn[scores == -torch.inf].max().item() if (scores == -torch.inf).any() else 0.0
+        # A score has rounding as large as itself, and a weight moves by as much at most.
+        within = tolerance(ran.loaded) * max(1.0, scores[scores > -torch.inf].abs().max().item())
+        name = pattern.id
+        checks += [
+            Check(
+                f"{name} mask: weights against softmax by hand, largest gap", 0.0, apart, within, about=name
+            ),
+            Check(f"{name} mask: rows that do not sum to 1, largest gap", 0.0, gap, 1e-6, about=name),
+            Check(f"{name} mask: largest weight of a forbidden pair", 0.0, forbidden, about=name),
+        ]
     pairs = (("own", runs.own, runs.other_own), ("chosen", runs.chosen, runs.other_chosen))
     for name, first, second in pairs:
         # Only where no layer shows a later key can nothing leak from the ending.
@@ -179,8 +196,8 @@ def _facts(runs: Runs, where: Where, parameters: MaskSwap, other: str) -> dict[s
         "head_name": f"L{where.layer}H{where.head}",
         "layers": runs.own.loaded.config.stack.layers,
         "heads": runs.own.loaded.config.stack.attention.heads,
-        "last": spoken(runs.own.labels[min(runs.shared, len(runs.own.labels) - 1)]),
-        "other_last": spoken(runs.other_own.labels[min(runs.shared, len(runs.other_own.labels) - 1)]),
+        "last": _last_word(parameters),
+        "other_last": parameters.ending.strip(),
         "own_mask": _mask(runs.own, where),
         "chosen_mask": _mask(runs.chosen, where),
         "plan": _plan(parameters)[0]["rule"] if parameters.mask != "own" else {"name": "own"},
@@ -188,8 +205,12 @@ def _facts(runs: Runs, where: Where, parameters: MaskSwap, other: str) -> dict[s
         "forbidden": int(closed.sum()),
         "moved_mean": moved.mean().item(),
         "moved_most": moved.max().item(),
-        "moved_token": spoken(tokens[int(moved.argmax())]),
+        "moved_token": spoken(tokens[int(moved.argmax())]) if moved.max() > 0 else None,
+        "changes": None if _same(runs) else _what_changes(runs),
         "before": runs.shared,
+        "own_ahead": _sees_ahead(runs.own),
+        "chosen_ahead": _sees_ahead(runs.chosen),
+        "predicts": runs.own.trace.logits is not None,
         "noticed_own": heard_own.max().item() if runs.shared else 0.0,
         "noticed_chosen": heard_chosen.max().item() if runs.shared else 0.0,
         "readout": _readout(runs),
@@ -201,7 +222,7 @@ def _readout(runs: Runs) -> list[dict[str, object]]:
     if runs.own.trace.logits is None or runs.chosen.trace.logits is None:
         vectors = [F.normalize(ran.trace.final.float().mean(dim=0), dim=0) for ran in (runs.own, runs.chosen)]
         alike = float(vectors[0] @ vectors[1])
-        return [{"what": "cosine between the text's vectors under the two masks", "value": alike}]
+        return [{"what": "cosine between the text's two vectors", "value": alike}]
     tops = [_top(ran) for ran in (runs.own, runs.chosen)]
     return [
         {
@@ -220,16 +241,24 @@ def _top(ran: Ran) -> list[tuple[str, float]]:
     assert ran.loaded.encoder is not None
     found = ran.trace.logits[-1].float().softmax(dim=-1).topk(TOP)
     pairs = zip(found.indices.tolist(), found.values.tolist(), strict=True)
-    return [(spoken(ran.loaded.encoder.label(token)), share) for token, share in pairs]
+    return [(seen(ran.loaded.encoder.label(token)), share) for token, share in pairs]
 
 
 def _notes(runs: Runs) -> list[str]:
-    notes = []
     if _same(runs):
-        notes.append("The chosen mask is the model's own, so nothing changes: choose another one.")
-    else:
-        notes.append("The model was trained with its own mask, and never taught to work under this one.")
-    return notes
+        return ["The chosen mask lets tokens see what the model's own does: choose another one to compare."]
+    return ["The model was trained with its own mask, and never taught to work under this one."]
+
+
+def _what_changes(runs: Runs) -> str:
+    """What tokens may do under the chosen mask and not under the own one, or the reverse."""
+    match _sees_ahead(runs.own), _sees_ahead(runs.chosen):
+        case False, True:
+            return "Here tokens may suddenly look ahead, which this model never learnt to do."
+        case True, False:
+            return "Here tokens may no longer look ahead, as this model learnt to do."
+        case _:
+            return "Here tokens look at other tokens than this model learnt to."
 
 
 def _same(runs: Runs) -> bool:

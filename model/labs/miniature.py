@@ -12,6 +12,7 @@ from model.config import (
     EncoderConfig,
     Learned,
     Position,
+    RelativeBuckets,
     Rope,
     StackConfig,
     TransformerConfig,
@@ -37,14 +38,27 @@ class Arrived:
 def miniature(config: TransformerConfig, seed: int) -> Transformer:
     """The model in fp64, its weights drawn at random."""
     encoder = config.encoder and EncoderConfig(_front(config.encoder.front), _stack(config.encoder.stack))
-    small = replace(
-        config, embedding=_embedding(config.embedding), stack=_stack(config.stack), encoder=encoder
-    )
+    head = config.head and replace(config.head, width=config.head.width and HIDDEN)
+    embedding, stack = _embedding(config.embedding), _stack(config.stack)
+    small = replace(config, embedding=embedding, stack=stack, encoder=encoder, head=head)
     model = Transformer(small).double().requires_grad_(requires_grad=False).eval()
     generator = torch.Generator().manual_seed(seed)
     for parameter in model.parameters():
         parameter.copy_(torch.randn(parameter.shape, generator=generator, dtype=torch.float64) / 4)
     return model
+
+
+def given(model: Transformer, tokens: int, source: int, seed: int) -> Inputs:
+    """One row of random inputs, with a source for a model that has an encoder beside its decoder."""
+    generator = torch.Generator().manual_seed(seed)
+    inputs = Inputs(torch.randint(VOCABULARY, (1, tokens), generator=generator))  # [1, T]
+    encoder = model.config.encoder
+    if encoder is None:
+        return inputs
+    if isinstance(encoder.front, AudioConfig):
+        mel = torch.randn(1, MELS, 2 * source, generator=generator, dtype=torch.float64)  # [1, M, 2S]
+        return replace(inputs, mel=mel)
+    return replace(inputs, source=Inputs(torch.randint(VOCABULARY, (1, source), generator=generator)))
 
 
 @torch.inference_mode()
@@ -106,12 +120,15 @@ def _position(position: Position) -> Position:
             return Learned(ROWS + offset, offset)
         case Rope():
             return replace(position, width=HEAD)
+        case RelativeBuckets():
+            return replace(position, buckets=min(position.buckets, ROWS))
         case _:
             return position
 
 
 def _embedding(embedding: EmbeddingConfig) -> EmbeddingConfig:
-    return replace(embedding, vocabulary=VOCABULARY)
+    segments = embedding.segments and min(embedding.segments, VOCABULARY)
+    return replace(embedding, vocabulary=VOCABULARY, segments=segments, width=embedding.width and HIDDEN)
 
 
 def _front(front: EmbeddingConfig | AudioConfig) -> EmbeddingConfig | AudioConfig:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from model.config import LayerNorm
 from model.errors import InputError
 from model.heads import TokenHead
 from model.labs.attribution import attribution, predicts
@@ -17,13 +18,14 @@ from model.labs.bench import Bench
 from model.labs.parameters.feed_forward import Neurons
 from model.labs.reading import Ran, limits_of, read, run_ids
 from model.labs.result import Axis, Chart, Check, Heatmap, Line, Result, Series
-from model.labs.vectors import apart, check_length, numbered, rounding, seen, stack_name
+from model.labs.vectors import apart, numbered, rounding, seen, stack_name
 from model.labs.words import ACTIVATION_NAMES, span
 from model.loading import LoadedModel
 from model.recorder import Recordable
 from model.stack import Block
 
-POINTS, WORDS, SHARE, SILENT = 400, 4, 0.9, 0.01
+POINTS, WORDS, SHARE, SILENT, SAMPLED = 400, 4, 0.9, 0.01, 16
+TOWARDS, AWAY = "pushes towards", "and away from"
 
 
 @dataclass(frozen=True)
@@ -57,16 +59,19 @@ def run(parameters: Neurons, bench: Bench) -> Result:
     loudest = order if parameters.by == "what they write" or share is None else share.argsort(descending=True)
     loudest = loudest[: parameters.top]
     series: list[Series] = [_ranked(layer, order), _by_token(ran, layer, loudest)]
-    check = _whole(ran, layer, parameters.layer)
     rows = [_row(ran, layer, int(neuron), share) for neuron in loudest]
+    checks = [
+        _whole(ran, layer, parameters.layer),
+        *_lengths(layer, order, series, rows),
+        *_pushes(ran, layer, share, rows),
+    ]
     facts = {**_facts(ran, layer, parameters), "loudest": rows, "predicted": _predicted(ran)}
-    return Result(series, [check], facts, _notes(ran.loaded), limits_of(ran.loaded, "layer"))
+    return Result(series, checks, facts, _notes(ran.loaded), limits_of(ran.loaded, "layer"))
 
 
 def _ran(parameters: Neurons, bench: Bench) -> Ran:
     loaded = bench.model(parameters.model)
     encoded = read(loaded, parameters.model, parameters.text)
-    check_length(encoded)
     tokens = len(encoded.ids)
     if not -tokens <= parameters.token < tokens:
         raise InputError(
@@ -137,6 +142,87 @@ def _whole(ran: Ran, layer: Layer, number: int) -> Check:
     return Check(name, 0.0, apart(summed, recorded), rounding(recorded), "<=")
 
 
+def _written(layer: Layer, neurons: Tensor) -> Tensor:
+    """What these neurons write, each run alone through the last projection itself, [neurons, D]."""
+    down = layer.block.ffn.down
+    alone = torch.zeros(len(neurons) + 1, len(layer.own), dtype=down.weight.dtype, device=layer.own.device)
+    alone[torch.arange(len(neurons)), neurons] = layer.own[neurons].to(alone.dtype)
+    with torch.inference_mode():
+        out = down(alone).double()  # [neurons + 1, D]; the last has the bias alone
+    found: Tensor = out[:-1] - out[-1]
+    return found
+
+
+def _lengths(layer: Layer, order: Tensor, series: list[Series], rows: list[dict[str, object]]) -> list[Check]:
+    """Lengths in the picture and in the table, against neurons that are run alone."""
+    line = series[0].lines[0] if isinstance(series[0], Chart) else None
+    assert line is not None
+    picked = range(0, len(line.x), max(1, len(line.x) // SAMPLED))
+    places = torch.tensor([int(line.x[i]) - 1 for i in picked])
+    drawn = torch.tensor([float(line.y[i]) for i in picked], dtype=torch.float64)  # type: ignore[arg-type]
+    alone = _written(layer, order[places]).norm(dim=-1)
+    told = torch.tensor([row["writes"] for row in rows], dtype=torch.float64)
+    told_alone = _written(layer, torch.tensor([int(str(row["neuron"])) for row in rows])).norm(dim=-1)
+    slack = rounding(layer.block.ffn.down.weight)
+    name = "length of what a neuron writes = that of the neuron run alone: largest difference, of the loudest"
+    return [
+        Check(f"{name}, in the picture", 0.0, apart(drawn, alone), slack, "<=", about="ranked"),
+        Check(f"{name}, in the table", 0.0, apart(told, told_alone), slack, "<="),
+    ]
+
+
+def _pushes(ran: Ran, layer: Layer, share: Tensor | None, rows: list[dict[str, object]]) -> list[Check]:
+    """Words and shares in the table, against the model's own head on what each neuron writes alone."""
+    if share is None or ran.trace.logits is None:
+        return []
+    answer = int(ran.trace.logits.argmax())
+    every = torch.cat(
+        [
+            _written(layer, torch.tensor([int(str(row["neuron"])) for row in rows])),
+            (layer.columns @ layer.own)[None],
+        ]
+    )
+    logits = _logits_of(ran, layer, every)  # [rows + 1, V]
+    strange = sum(_strange(ran.loaded, logits[i], row) for i, row in enumerate(rows))
+    over = logits[:, answer] - logits.mean(dim=-1)  # [rows + 1]
+    told = torch.tensor([row[f"adds to “{_predicted(ran)}”"] for row in rows], dtype=torch.float64)
+    slack = 10 * rounding(layer.block.ffn.down.weight)
+    return [
+        Check("words in the table that the model's own head does not raise or lower most", 0, strange),
+        Check("shares of the prediction in the table = by the model's own head, largest difference", 0.0,
+              (told - over[:-1]).abs().max().item(), slack * share.abs().sum().item(), "<="),
+        Check("all neurons together add to the prediction, by the model's own head", over[-1].item(),
+              share.sum().item(), slack * share.abs().sum().item()),
+    ]  # fmt: skip
+
+
+def _logits_of(ran: Ran, layer: Layer, x: Tensor) -> Tensor:
+    """What x [N, D], written into the last stream, adds to all logits [N, V]: the model's head, one scale."""
+    stack, model = ran.loaded.transformer.stack, ran.loaded.transformer
+    last = ran.trace.resid[stack.config.name, stack.config.layers][layer.at].double()
+    centred = isinstance(stack.config.norm, LayerNorm) and stack.config.final_norm
+    gain, eps = getattr(stack.final_norm, "gain", None), getattr(stack.final_norm, "eps", None)
+    if centred:
+        x, last = x - x.mean(dim=-1, keepdim=True), last - last.mean()
+    if isinstance(gain, Tensor) and isinstance(eps, float):
+        x = x * gain.double() / (last.square().mean() + eps).sqrt()
+    x = torch.cat([x, torch.zeros_like(x[:1])]).to(layer.block.ffn.down.weight.dtype)
+    with torch.inference_mode():
+        logits = model.logits(x[None])[0].double()  # [N + 1, V]
+    return logits[:-1] - logits[-1]
+
+
+def _strange(loaded: LoadedModel, logits: Tensor, row: dict[str, object]) -> int:
+    """Words of a row that are not among those a neuron raises and lowers most, but for rounding."""
+    found, close = 0, 1e-4 * logits.abs().max()
+    for name, pushed in ((TOWARDS, logits), (AWAY, -logits)):
+        last = pushed.topk(WORDS).values[-1]
+        allowed = set(_words(loaded, (pushed >= last - close).nonzero()[:, 0]).split(" "))
+        told = str(row[name]).split(" ")
+        found += sum(word not in allowed for word in told) + abs(len(told) - WORDS)
+    return found
+
+
 def _row(ran: Ran, layer: Layer, neuron: int, share: Tensor | None) -> dict[str, object]:
     """A neuron: how active, how long its write, which next tokens it raises and lowers."""
     row: dict[str, object] = {
@@ -149,7 +235,7 @@ def _row(ran: Ran, layer: Layer, neuron: int, share: Tensor | None) -> dict[str,
     pushed = _pushed(ran.loaded, layer.own[neuron] * layer.columns[:, neuron])
     if pushed is not None:
         up, down = pushed.topk(WORDS).indices, (-pushed).topk(WORDS).indices
-        row |= {"pushes towards": _words(ran.loaded, up), "and away from": _words(ran.loaded, down)}
+        row |= {TOWARDS: _words(ran.loaded, up), AWAY: _words(ran.loaded, down)}
     return row
 
 
@@ -159,7 +245,10 @@ def _pushed(loaded: LoadedModel, write: Tensor) -> Tensor | None:
     if not predicts(loaded):
         return None
     assert isinstance(head, TokenHead)
-    gain = getattr(loaded.transformer.stack.final_norm, "gain", None)
+    stack = loaded.transformer.stack
+    gain = getattr(stack.final_norm, "gain", None)
+    if isinstance(stack.config.norm, LayerNorm) and stack.config.final_norm:
+        write = write - write.mean()
     direction = write if gain is None else write * gain.double()
     return (head.projection.weight.float() @ direction.float()).double()  # [V]
 

@@ -2,17 +2,20 @@
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from model.errors import InputError
 from model.labs.reading import Ran
 from model.labs.words import one_of
 from model.loading import LoadedModel
+from model.scores import Stage
 from model.trace import SiteTrace
 
 # What fp32 keeps of a sum of some hundred terms, and what 8 bits of mantissa do.
 TOLERANCE = {"float64": 1e-9, "float32": 1e-5}
 COARSE = 0.05
+BETWEEN: tuple[Stage, Stage] = ("scaled", "masked")
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,23 @@ class Where:
     def heads(self) -> range:
         """The head, as a range."""
         return range(self.head, self.head + 1)
+
+
+def by_hand(ran: Ran, where: Where) -> tuple[Tensor, Tensor]:
+    """A head's scores after the mask, and weights, from the run's q and k: [T, S] each in fp64.
+
+    A check holds what is drawn against it. Position bias and mask come from the run's rule: what they add.
+    """
+    site, rows = where.of(ran), range(len(ran.encoded.ids))
+    q, k = (
+        site.q[where.head].cpu().double(),
+        site.k[site.key_head(where.head)].cpu().double(),
+    )  # [T, K], [S, K]
+    scaled, masked = (site.attention(where.heads, rows, stage)[0].cpu() for stage in BETWEEN)  # [T, S] each
+    own = torch.einsum("tk,sk->ts", q, k) * site.rule.scales[where.head]  # [T, S]
+    scores = own + (masked - scaled).double()  # [T, S]
+    exponents = (scores - scores.amax(dim=-1, keepdim=True)).exp()  # [T, S]
+    return scores, exponents / exponents.sum(dim=-1, keepdim=True)
 
 
 def tolerance(loaded: LoadedModel) -> float:

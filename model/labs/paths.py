@@ -4,21 +4,25 @@ Which positions one step reads is not written down here: it is found where the d
 output is not zero. Hops are then counted in that graph.
 """
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
 
 from model.errors import InputError
 from model.labs.bench import Bench
+from model.labs.merged import merged
 from model.labs.nets import SelfAttention, inputs, started
 from model.labs.parameters.recurrence import Paths
 from model.labs.result import Axis, Chart, Check, Line, Result
 from model.labs.words import counted, listed
 from model.rules import Bidirectional, Causal, Window
 
-# Whether positions depend on each other does not depend on the width.
-WIDTH = 4
+# Whether positions depend on each other does not depend on the width, nor on which weights are drawn.
+WIDTH, SEED = 4, 0
 
 
 class RecurrentStep(nn.Module):
@@ -50,7 +54,7 @@ class Convolution(nn.Module):
 
 @dataclass(frozen=True)
 class Kind:
-    """An architecture: how far one hop goes (None: anywhere), and what table 1 of the paper says of it.
+    """An architecture: how far one hop goes (None: anywhere), whether also back, and what table 1 says of it.
 
     n positions of width d; r is the window and k the kernel, counted in positions.
     """
@@ -60,30 +64,44 @@ class Kind:
     crosses: int | None
     operations: str
     sequential: str
+    back: bool = True
 
     def longest(self, length: int) -> int:
         """The longest of the shortest paths between two connected positions, by theory."""
         return 1 if self.crosses is None else -(-(length - 1) // self.crosses)
 
+    def distance(self, source: int, target: int) -> int | None:
+        """How many hops it takes from one position to another, by theory; None where there is no way."""
+        if target < source and not self.back:
+            return None
+        apart = abs(target - source)
+        return min(apart, 1) if self.crosses is None else -(-apart // self.crosses)
 
-def kinds(reach: int, seed: int) -> list[Kind]:
+    def impossible(self, path: Sequence[int]) -> int:
+        """How many hops of a path this architecture cannot take."""
+        apart = [after - before for before, after in pairwise(path)]
+        far = math.inf if self.crosses is None else self.crosses
+        return sum(hop == 0 or abs(hop) > far or (hop < 0 and not self.back) for hop in apart)
+
+
+def kinds(reach: int) -> list[Kind]:
     """The architectures, with random weights."""
     found = [
-        Kind("recurrent", RecurrentStep(WIDTH), 1, "n·d²", "n"),
+        Kind("recurrent", RecurrentStep(WIDTH), 1, "n·d²", "n", back=False),
         Kind("self-attention", SelfAttention(WIDTH, Bidirectional()), None, "n²·d", "1"),
-        Kind("causal attention", SelfAttention(WIDTH, Causal()), None, "n²·d", "1"),
+        Kind("causal attention", SelfAttention(WIDTH, Causal()), None, "n²·d", "1", back=False),
         Kind("window attention", SelfAttention(WIDTH, Window(reach, reach)), reach, "r·n·d", "1"),
         Kind("convolution", Convolution(WIDTH, reach), reach, "k·n·d²", "1"),
     ]
     for kind in found:
-        started(kind.net.double(), WIDTH**-0.5, seed)
+        started(kind.net.double(), WIDTH**-0.5, SEED)
     return found
 
 
-def reads(net: nn.Module, length: int, seed: int) -> Tensor:
+def reads(net: nn.Module, length: int) -> Tensor:
     """True where one step of a net carries something from position s to position t: bool [T, S]."""
     # Sequence t of the batch is asked for its output at t alone, so that one backward gives every row.
-    x = inputs(1, length, WIDTH, seed).repeat(length, 1, 1).requires_grad_()  # [T, S, D]
+    x = inputs(1, length, WIDTH, SEED).repeat(length, 1, 1).requires_grad_()  # [T, S, D]
     out = net(x).diagonal(dim1=0, dim2=1).sum()
     (slopes,) = torch.autograd.grad(out, x)  # [T, S, D]
     return (slopes != 0).any(dim=-1)  # [T, S]
@@ -125,28 +143,26 @@ def run(parameters: Paths, _bench: Bench) -> Result:
                 f"choose a smaller {name} or a longer sequence."
             )
     lengths = sorted({size for size in (2, 4, 8, 16, 32, 64) if size < length} | {length})
-    found = kinds(reach, parameters.seed)
-    longest = {
-        kind.name: [int(hops(reads(kind.net, size, parameters.seed)).max()) for size in lengths]
-        for kind in found
-    }
+    found = kinds(reach)
+    longest = {kind.name: [int(hops(reads(kind.net, size)).max()) for size in lengths] for kind in found}
     chart = Chart(
         "longest",
         "The longest path between two positions",
         Axis("positions n", log=True),
         Axis("hops", log=True),
-        [Line(kind.name, [float(size) for size in lengths], longest[kind.name]) for kind in found],
+        merged([Line(kind.name, [float(size) for size in lengths], longest[kind.name]) for kind in found]),
     )
     rows = [_row(kind, parameters, longest[kind.name][-1]) for kind in found]
     checks = [
         Check(f"{kind.name}: longest path", kind.longest(length), longest[kind.name][-1], about="longest")
         for kind in found
     ]
+    checks += [check for kind, row in zip(found, rows, strict=True) for check in _ways(kind, row, parameters)]
     return Result([chart], checks, _facts(parameters, rows), _notes(parameters, rows))
 
 
 def _row(kind: Kind, parameters: Paths, longest: int) -> dict[str, object]:
-    read = reads(kind.net, parameters.length, parameters.seed)
+    read = reads(kind.net, parameters.length)
     path = route(read, hops(read), parameters.source, parameters.target)
     return {
         "name": kind.name,
@@ -156,6 +172,21 @@ def _row(kind: Kind, parameters: Paths, longest: int) -> dict[str, object]:
         "operations": kind.operations,
         "sequential": kind.sequential,
     }
+
+
+def _ways(kind: Kind, row: dict[str, object], parameters: Paths) -> list[Check]:
+    """The way that is drawn: its hops counted by theory, and none that the architecture cannot take."""
+    path = row["route"]
+    assert isinstance(path, list)
+    expected = kind.distance(parameters.source, parameters.target)
+    if expected is None:
+        return [Check(f"{kind.name}: positions on a way back, which there is not", 0, len(path))]
+    ends = (path[:1], path[-1:]) == ([parameters.source], [parameters.target])
+    wrong = kind.impossible(path) + (not ends)
+    return [
+        Check(f"{kind.name}: hops from {parameters.source} to {parameters.target}", expected, len(path) - 1),
+        Check(f"{kind.name}: ends and hops of the way drawn that cannot be", 0, wrong),
+    ]
 
 
 def _facts(parameters: Paths, rows: list[dict[str, object]]) -> dict[str, object]:
@@ -177,9 +208,22 @@ def _facts(parameters: Paths, rows: list[dict[str, object]]) -> dict[str, object
         "length": parameters.length,
         "hops": by_name,
         "ways": {name: _in_words(hops) for name, hops in by_name.items()},
+        "way": listed(_told(by_name)),
         "routes": rows,
         "table": table,
     }
+
+
+def _told(by_name: dict[str, object]) -> list[str]:
+    """The ways that there are, in words."""
+    where = {
+        "recurrent": "in a recurrent net",
+        "self_attention": "in self-attention",
+        "window_attention": "in a window",
+    }
+    return [
+        f"{_in_words(by_name[name])} {words}" for name, words in where.items() if by_name[name] is not None
+    ]
 
 
 def _in_words(hops: object) -> str:

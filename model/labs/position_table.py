@@ -57,7 +57,11 @@ def slow_share(power: Tensor) -> float:
 
 
 def peaks(power: Tensor) -> Tensor:
-    """Where power [N] is greater than on either side, greatest first, five at most."""
+    """Where power [N] at 1 … N turns is greater than on either side, greatest first, five at most.
+
+    One turn in the whole table is no period but a trend: it never comes back, and is left out.
+    """
     padded = torch.nn.functional.pad(power, (1, 1), value=-1.0)
     peak = (power > padded[:-2]) & (power > padded[2:])  # [N]
+    peak[0] = False
     return (power * peak).argsort(descending=True)[: min(5, int(peak.sum()))]

@@ -8,36 +8,46 @@ from model.labs.bench import Bench
 from model.labs.parameters.positions import Positions
 from model.labs.result import Axis, Chart, Heatmap, Line, Result, Series
 from model.labs.sinusoid import Sinusoid, checks
-from model.labs.words import counted, signed, span
+from model.labs.words import counted, one_of, signed
 
 # What pictures show at most.
-ROWS, COLUMNS, POINTS = 128, 256, 512
+ROWS, COLUMNS, POINTS, TURNED = 128, 256, 512, 64
 
 
 def run(parameters: Positions, _bench: Bench) -> Result:
-    """Every series of the sinusoidal positions. Raises InputError for an odd width."""
+    """Every series of the sinusoidal positions. Raises InputError for what is no wave or no position."""
     _refuse(parameters)
-    wave = Sinusoid(parameters.d_model, parameters.base)
-    pair = min(parameters.pair, parameters.d_model // 2 - 1)
+    wave, pair = Sinusoid(parameters.d_model, parameters.base), parameters.pair
     table = wave.at(0, parameters.length)  # [T, D]
     series: list[Series] = [
         _waves(table, wave, pair),
         _matrix(table),
-        _wavelengths(wave),
+        _wavelengths(wave, pair),
         _dots(wave, parameters),
         _rotated(wave, parameters),
     ]
     found = checks(wave, parameters.length, pair, parameters.offset)
     limits = {"pair": parameters.d_model // 2 - 1}
-    return Result(series, found, _facts(wave, parameters, pair), _notes(parameters, pair), limits)
+    return Result(series, found, _facts(wave, parameters, pair), _notes(parameters), limits)
 
 
 def _refuse(parameters: Positions) -> None:
-    width = parameters.d_model
+    width, end = parameters.d_model, parameters.position + parameters.offset
     if width % 2:
         raise InputError(
             f"d_model is {width}, but every wave takes two dimensions, one for its sine and one for its "
             "cosine: choose an even width."
+        )
+    if parameters.pair >= width // 2:
+        raise InputError(
+            f"There is no pair {parameters.pair}: {counted(width, 'dimension')} make "
+            f"{counted(width // 2, 'pair')}; {one_of(width // 2)}."
+        )
+    if end < 0:
+        raise InputError(
+            f"{counted(-parameters.offset, 'step')} back from position {parameters.position} is "
+            f"{signed(end)}, but positions begin at 0: choose an offset of {signed(-parameters.position)} "
+            "or more."
         )
 
 
@@ -56,28 +66,32 @@ def _waves(table: Tensor, wave: Sinusoid, pair: int) -> Chart:
 
 
 def _matrix(table: Tensor) -> Heatmap:
-    shown = table[:ROWS, :COLUMNS]
+    shown, (T, D) = table[:ROWS, :COLUMNS], table.shape
+    part = ""
+    if T > ROWS or D > COLUMNS:
+        part = f" (the first {min(T, ROWS)} of {T} positions and {min(D, COLUMNS)} of {D} dimensions)"
     return Heatmap(
-        "matrix", "The encoding of every position, a row each", Axis("dimension"), Axis("position"),
+        "matrix", f"The encoding of every position, a row each{part}", Axis("dimension"), Axis("position"),
         torch.arange(shown.shape[1]), torch.arange(shown.shape[0]), shown, "value", diverging=True,
     )  # fmt: skip
 
 
-def _wavelengths(wave: Sinusoid) -> Chart:
+def _wavelengths(wave: Sinusoid, pair: int) -> Chart:
     pairs = list(range(wave.width // 2))
     expected = [2 * torch.pi / speed for speed in wave.speeds]
     lines = [
         Line("measured between neighbours", pairs, wave.wavelengths),
         Line("2π · base^(2i/d)", pairs, expected, "theory"),
+        Line(f"pair {pair}, the chosen one", [pair], wave.wavelengths[pair : pair + 1]),
     ]
     title = "Wavelength of each pair of dimensions"
     return Chart("wavelengths", title, Axis("pair i"), Axis("wavelength, in positions", log=True), lines)
 
 
 def _dots(wave: Sinusoid, parameters: Positions) -> Chart:
-    reach = min(parameters.length - 1, POINTS // 2 - 1)
-    steps, start = list(range(-reach, reach + 1)), parameters.position
-    dots = wave.at(start - reach, len(steps)) @ wave.at(start, 1)[0]  # [steps]
+    start, reach = parameters.position, min(parameters.length - 1, POINTS // 2 - 1)
+    steps = list(range(max(-reach, -start), reach + 1))  # no position is less than 0
+    dots = wave.at(start + steps[0], len(steps)) @ wave.at(start, 1)[0]  # [steps]
     lines = [
         Line(f"PE({start}) · PE({start} + k)", steps, dots),
         Line("Σ cos(k ω)", steps, [wave.dot(step) for step in steps], "theory"),
@@ -87,18 +101,18 @@ def _dots(wave: Sinusoid, parameters: Positions) -> Chart:
     )
 
 
-def _rotated(wave: Sinusoid, parameters: Positions) -> Chart:
+def _rotated(wave: Sinusoid, parameters: Positions) -> Heatmap:
     start, step = parameters.position, parameters.offset
     here, there = wave.at(start, 1)[0], wave.at(start + step, 1)[0]  # [D]
-    dimensions = torch.arange(min(wave.width, POINTS))
-    turned = f"PE({start}) turned by {counted(step, 'step')}"
-    lines = [
-        Line(f"PE({start})", dimensions, here[:POINTS]),
-        Line(f"PE({signed(start + step)})", dimensions, there[:POINTS]),
-        Line(turned, dimensions, wave.turned(here, step)[:POINTS], "theory"),
-    ]
-    title = f"From position {start} to {signed(start + step)} by a rotation"
-    return Chart("rotation", title, Axis("dimension"), Axis("value"), lines)
+    shown = min(wave.width, TURNED)
+    rows = torch.stack((here, wave.turned(here, step), there))[:, :shown]  # [3, shown]
+    names = [f"PE({start})", f"PE({start}) turned by {counted(step, 'step')}", f"PE({start + step})"]
+    part = f", the first {shown} of {wave.width} dimensions" if shown < wave.width else ""
+    title = f"From position {start} to {start + step} by a rotation{part}"
+    return Heatmap(
+        "rotation", title, Axis("dimension"), Axis(""), torch.arange(shown), names, rows, "value",
+        diverging=True,
+    )  # fmt: skip
 
 
 def _facts(wave: Sinusoid, parameters: Positions, pair: int) -> dict[str, object]:
@@ -109,6 +123,7 @@ def _facts(wave: Sinusoid, parameters: Positions, pair: int) -> dict[str, object
         "position": start, "offset": parameters.offset, "end": end, "pair": pair,
         "wavelength": wave.wavelengths[pair], "shortest": wave.wavelengths[0],
         "longest": wave.wavelengths[-1],
+        "waves_repeat": parameters.length > wave.wavelengths[-1].item(),
         "turns": parameters.length / wave.wavelengths[-1].item(),
         "norm2": here.square().sum(), "half": wave.width / 2,
         "dot": here @ there, "dot_expected": wave.dot(parameters.offset),
@@ -116,16 +131,7 @@ def _facts(wave: Sinusoid, parameters: Positions, pair: int) -> dict[str, object
     }  # fmt: skip
 
 
-def _notes(parameters: Positions, pair: int) -> list[str]:
-    T, D = parameters.length, parameters.d_model
-    notes = []
-    if pair != parameters.pair:
-        notes.append(
-            f"{counted(D, 'dimension')} make pairs {span(pair + 1)}: {pair} is shown, not {parameters.pair}."
-        )
-    if T > ROWS or D > COLUMNS:
-        shown = f"the first {min(T, ROWS)} of {T} positions and the first {min(D, COLUMNS)} of {D} dimensions"
-        notes.append(f"The picture of the matrix shows {shown}.")
-    if T > POINTS or D > POINTS or T > POINTS // 2:
-        notes.append(f"Curves show at most {POINTS} points; the checks use every position.")
-    return notes
+def _notes(parameters: Positions) -> list[str]:
+    if parameters.length > POINTS // 2:
+        return [f"Curves show at most {POINTS} points; the checks use every position."]
+    return []

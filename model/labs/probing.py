@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from model.labs.pattern_scores import Rows, Seen, means, position_rows, repeat_rows, spread_rows
-from model.labs.probes import RELATIONS, ProbeSet
+from model.labs.probes import RELATIONS, ProbeSet, Sentence
 from model.labs.random_tokens import ordinary_tokens, wrapped
-from model.labs.reading import read, run_ids
+from model.labs.reading import encoder_of, run_ids
 from model.labs.relations import Link, best_fixed, hits, linked
 from model.labs.word_links import all_weights, words_of
 from model.loading import LoadedModel
@@ -22,19 +22,32 @@ from model.trace import Trace
 class Scores:
     """Scores [N + 1] and what stands beside them, by label: N heads, then a flat pattern on the same probes.
 
-    `baselines` are what one fixed offset or place reaches, in words. `notes` say what could not be measured.
+    `baselines` are what one fixed offset or place reaches, in words. `probes` hold what each probe gave.
+    `notes` say what could not be measured.
     """
 
     score: Rows = field(default_factory=dict)
     beside: Rows = field(default_factory=dict)
     baselines: dict[str, tuple[float, str]] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
+    probes: list["Probe"] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class Probe:
+    """One probe and its rows [N + 1, R] by label: a sentence, or repeated tokens from `start` on."""
+
+    encoded: Encoded
+    rows: Rows
+    sentence: Sentence | None = None
+    start: int = 0
+    block: int = 0
+
+
 def measure(loaded: LoadedModel, model_id: str, probes: ProbeSet, tell: Callable[[float], None]) -> Scores:
-    """Every score of every head; `tell` hears the share done. Raises what `read` raises, and InputError."""
-    read(loaded, model_id, "a")
+    """Every score of every head; `tell` hears the share done. Raises InputError, as `encoder_of` does."""
+    encoder_of(loaded, model_id)
     found = Scores()
     _repeats(loaded, probes, found)
     tell(0.1)
@@ -72,14 +85,18 @@ def _sentences(
     besides: list[Rows] = []
     links: dict[str, list[Link]] = {relation: [] for relation in RELATIONS}
     for number, sentence in enumerate(probes.sentences, start=1):
-        seen = with_flat(seen_of(loaded, read(loaded, model_id, sentence.text), sentence.text))
+        encoded = encoder_of(loaded, model_id).encode(sentence.text)
+        seen = with_flat(seen_of(loaded, encoded, sentence.text))
+        rows: Rows = {}
         for measured in (position_rows(seen), spread_rows(seen)):
-            scores.append(measured[0])
+            rows |= measured[0]
             besides.append(measured[1])
         for relation in RELATIONS:
             linked_here = linked(sentence, relation, seen)
             links[relation] += linked_here
-            scores.append({relation: hits(seen, linked_here)})
+            rows[relation] = hits(seen, linked_here)
+        scores.append(rows)
+        found.probes.append(Probe(encoded, rows, sentence))
         tell(0.1 + 0.9 * number / len(probes.sentences))
     found.counts |= {
         name: sum(rows[name].shape[1] for rows in scores if name in rows) for name in _names(scores)
@@ -111,6 +128,8 @@ def _repeats(loaded: LoadedModel, probes: ProbeSet, found: Scores) -> None:
             encoded, start = wrapped(loaded.encoder, ids)
             seen = with_flat(seen_of(loaded, encoded, ""))
             rows.append(repeat_rows(seen.patterns, start, block))
+            if rows is repeated:
+                found.probes.append(Probe(encoded, rows[-1], None, start, block))
     found.score |= means(repeated)
     control = means(fresh)
     found.beside |= {name: found.score[name] - control[name] for name in control}

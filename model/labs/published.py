@@ -44,6 +44,23 @@ class Closed(_Entry):
     remark: str
 
 
+class Again(_Entry):
+    """A second published fit of a law, given by a constant or by a coefficient, and a place to compare at."""
+
+    exponent: float
+    constant: float | None = None
+    coefficient: float | None = None
+    at: float
+    source: str
+
+    def loss(self, x: float) -> float:
+        """Nats a token at x."""
+        if self.coefficient is not None:
+            return self.coefficient * math.pow(x, -self.exponent)
+        assert self.constant is not None
+        return math.pow(self.constant / x, self.exponent)
+
+
 class Law(_Entry):
     """A power law L(x) = (constant / x)^exponent in nats a token, and the range it was fitted on."""
 
@@ -51,13 +68,17 @@ class Law(_Entry):
     unit: str
     exponent: float
     constant: float
-    tested: Annotated[tuple[float, float] | None, Field(description="least and most of what was trained")] = (
-        None
-    )
+    tested: Annotated[tuple[float, float], Field(description="least and most of what was trained")]
+    again: Again
 
     def loss(self, x: float) -> float:
         """Nats a token at x."""
         return math.pow(self.constant / x, self.exponent)
+
+    def fitted(self, x: float) -> bool:
+        """Whether x lies within what was trained."""
+        low, high = self.tested
+        return low <= x <= high
 
 
 class ScalingLaws(_Entry):

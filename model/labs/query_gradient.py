@@ -78,7 +78,31 @@ def by_autograd(q: Tensor, keys: Tensor, upstream: Tensor, factor: float) -> Ten
     return reached
 
 
-def by_formula(q: Tensor, keys: Tensor, upstream: Tensor, factor: float) -> Tensor:
-    """The same written out: factor · Kᵀ (p ⊙ (g - p·g))."""
-    weights = (factor * (keys @ q[:, :, None])[:, :, 0]).softmax(dim=-1)  # [N, S]
-    return factor * (keys.mT @ at_scores(weights, upstream)[:, :, None])[:, :, 0]  # [N, K]
+def shown_by_autograd(drawn: Draws, width: int, factor: float) -> Tensor:
+    """What `norms` gives, [N], by autograd through a softmax over q and keys that have these lengths.
+
+    Two components are enough: one along q, whose product with it is |q| z, and one across it, where χ is.
+    """
+    lengths, rows = drawn.q[width].sqrt(), torch.arange(len(drawn.z))  # [N] each
+    # Against g at the largest weight, which changes nothing, a saturated row keeps its digits here as well.
+    upstream = drawn.upstream - drawn.upstream[rows, drawn.z.argmax(dim=-1)][:, None]  # [N, S]
+    with torch.enable_grad():
+        scores = (factor * lengths[:, None] * drawn.z).requires_grad_()  # [N, S]
+        (inner,) = torch.autograd.grad((scores.softmax(dim=-1) * upstream).sum(), scores)  # [N, S]
+    length = inner.norm(dim=-1, keepdim=True)  # [N, 1]
+    across = drawn.across[width - 1].sqrt()[:, None] * torch.where(length > 0, inner / length, 0.0)  # [N, S]
+    q = torch.stack([lengths, torch.zeros_like(lengths)], dim=-1)  # [N, 2]
+    keys = torch.stack([drawn.z, across], dim=-1)  # [N, S, 2]
+    norms: Tensor = by_autograd(q, keys, upstream, factor).norm(dim=-1)  # [N]
+    return norms
+
+
+def drawn_in_full(parameters: SoftmaxGradient, rows: int, factor: float) -> Tensor:
+    """The norm of other rows, by autograd, whose q and keys are drawn component by component: [rows]."""
+    generator = torch.Generator().manual_seed(parameters.seed)
+    shapes = [(parameters.d_k,), (parameters.keys, parameters.d_k), (parameters.keys,)]
+    q, keys, upstream = (
+        torch.randn(rows, *shape, generator=generator, dtype=torch.float64) for shape in shapes
+    )  # [N, K], [N, S, K], [N, S]
+    norms: Tensor = by_autograd(q, keys, upstream, factor).norm(dim=-1)  # [N]
+    return norms

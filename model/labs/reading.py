@@ -1,6 +1,8 @@
 """A text on a real model, for a lab: tokens and trace."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,8 +12,13 @@ from model.labs.bench import Bench
 from model.loading import LoadedModel
 from model.plan import Plan
 from model.recorder import Recordable
-from model.text import Encoded
+from model.text import Encoded, TextEncoder
 from model.trace import Trace
+
+# No lab runs more tokens, whatever the model was made for: a run of these takes a second or two.
+MOST_TOKENS = 512
+
+_notices: ContextVar[list[str] | None] = ContextVar("notices", default=None)
 
 
 @dataclass(frozen=True)
@@ -35,8 +42,38 @@ def limits_of(loaded: LoadedModel, *names: Literal["layer", "head"]) -> dict[str
     return {name: last[name] for name in names}
 
 
-def read(loaded: LoadedModel, model_id: str, text: str) -> Encoded:
-    """The tokens of a text. Raises TooLong, or InputError for a model of two texts or without tokenizer."""
+@contextmanager
+def noticing() -> Iterator[list[str]]:
+    """Gathers what tokenizers tell of the texts that `read` reads inside, each notice once."""
+    gathered: list[str] = []
+    before = _notices.set(gathered)
+    try:
+        yield gathered
+    finally:
+        _notices.reset(before)
+
+
+def read(loaded: LoadedModel, model_id: str, text: str, most: int = MOST_TOKENS) -> Encoded:
+    """The tokens of a user's text, whose notices `noticing` hears.
+
+    Raises TooLong where they are more than `most` or than the model was made for, and what
+    `encoder_of` raises.
+    """
+    encoded = encoder_of(loaded, model_id).encode(text, None)
+    check_length(encoded, loaded, model_id, most)
+    note(encoded)
+    return encoded
+
+
+def note(encoded: Encoded) -> None:
+    """Lets `noticing` hear what the tokenizer tells of a user's text that was not read by `read`."""
+    gathered = _notices.get()
+    if gathered is not None:
+        gathered += [notice for notice in encoded.notices if notice not in gathered]
+
+
+def encoder_of(loaded: LoadedModel, model_id: str) -> TextEncoder:
+    """What reads texts for a lab. Raises InputError for a model of two texts or without tokenizer."""
     if loaded.config.encoder is not None:
         raise InputError(
             f"{model_id} has an encoder and a decoder; this lab looks into one stack: choose another."
@@ -45,14 +82,19 @@ def read(loaded: LoadedModel, model_id: str, text: str) -> Encoded:
         raise InputError(
             f"{model_id} came without a tokenizer, so it cannot read a text here: choose another model."
         )
-    encoded = loaded.encoder.encode(text, None)
-    most = loaded.config.stack.max_tokens
-    if len(encoded.ids) > most:
-        raise TooLong(
-            f"The text has {len(encoded.ids)} tokens and {model_id} was made for {most}: shorten it.",
-            limit=most,
-        )
-    return encoded
+    return loaded.encoder
+
+
+def check_length(encoded: Encoded, loaded: LoadedModel, model_id: str, most: int) -> None:
+    """Raises TooLong, naming the smaller of what the lab takes and what the model was made for."""
+    tokens, made_for = len(encoded.ids), loaded.config.stack.max_tokens
+    limit = min(most, made_for)
+    if tokens <= limit:
+        return
+    who = f"this lab takes {most}" if most < made_for else f"{model_id} was made for {made_for}"
+    cut = encoded.cut(limit)
+    facts = {"limit": limit, "tokens": tokens} | ({} if cut is None else {"cut": cut})
+    raise TooLong(f"The text has {tokens} tokens and {who}: shorten it.", **facts)
 
 
 def run_ids(
@@ -74,8 +116,9 @@ def run_text(
     text: str,
     plan: Sequence[dict[str, object]] = (),
     record: Sequence[Recordable] = (),
+    most: int = MOST_TOKENS,
 ) -> Ran:
     """Runs a text on a model. Raises what `read` raises, NotReady, UnknownModel or PlanError."""
     loaded = bench.model(model_id)
-    encoded = read(loaded, model_id, text)
+    encoded = read(loaded, model_id, text, most)
     return Ran(loaded, encoded, run_ids(loaded, encoded, plan, record))

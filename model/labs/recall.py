@@ -13,8 +13,9 @@ from torch import Tensor, nn
 
 from model.errors import InputError
 from model.labs.bench import Bench
+from model.labs.jacobians import by_distance
 from model.labs.nets import Net, build, open_gates
-from model.labs.parameters.recurrence import Recall
+from model.labs.parameters.recurrence import MOST_GAP, MOST_STEPS, Recall
 from model.labs.result import Axis, Chart, Check, Line, Result
 from model.labs.words import counted
 
@@ -27,6 +28,9 @@ RATE = 0.01
 MOST = 40_000
 # Longer gaps need longer training: judged is who trained so many times as long as the shortest gap took.
 TIMES_AS_LONG = 8
+# Less of a gradient than this is far below float32's steps beside the rest of it, 2⁻²⁴, even when
+# the training that this lab allows has made it grow.
+LOST = 2.0**-46
 # A picture of the race so far is sent every so many training steps.
 PICTURE_STEPS = 10
 
@@ -55,13 +59,17 @@ class Reader(nn.Module):
 
 @dataclass
 class Race:
-    """What is known so far: the loss at each step of the gap in training, and the accuracy after each gap."""
+    """What is known so far: the loss at each step of the gap in training, and the accuracy after each gap.
+
+    `traced` is the share of the untrained RNN's gradient that reaches the symbol across the longest gap.
+    """
 
     parameters: Recall
     gaps: list[int]
     gap: int = 0
     losses: dict[Net, list[float]] = field(default_factory=dict)
     learned_after: int | None = None
+    traced: float | None = None
     accuracy: dict[Net, list[float]] = field(default_factory=lambda: {net: [] for net in RACING})
 
 
@@ -75,9 +83,20 @@ def run(parameters: Recall, bench: Bench) -> Result:
             f"long: take fewer steps or a shorter gap, so that steps × positions of all gaps, now {needed}, "
             f"is at most {MOST}."
         )
+    race.traced = _traced(parameters)
     for gap in race.gaps:
         _train(race, gap, bench)
     return result(race)
+
+
+def _traced(parameters: Recall) -> float:
+    """‖∂ output / ∂ symbol‖ over ‖∂ output / ∂ question‖ of the RNN that starts the longest gap."""
+    reader = Reader("RNN", parameters).double()
+    generator = torch.Generator().manual_seed(parameters.seed)
+    ids = questions(1, parameters.longest_gap, parameters.symbols, generator)
+    with torch.inference_mode(mode=False), torch.enable_grad():
+        norms = by_distance(reader.layer, F.embedding(ids, reader.table).detach())  # [T]
+    return (norms[-1] / norms[0]).item()
 
 
 def gaps(longest: int) -> list[int]:
@@ -156,7 +175,18 @@ def result(race: Race) -> Result:
             Line("guessing", race.gaps, [chance] * len(race.gaps), "theory"),
         ],
     )
-    return Result([accuracy, _curves(race)], _checks(race, done), _facts(race, done), _notes(race, done))
+    return Result(
+        [accuracy, _curves(race)], _checks(race, done), _facts(race, done), _notes(race, done), _limits(race)
+    )
+
+
+def _limits(race: Race) -> dict[str, int]:
+    """The most steps beside this gap, and the longest gap beside so many steps."""
+    steps = MOST // sum(gap + 2 for gap in race.gaps)
+    within = [
+        gap for gap in range(1, MOST_GAP + 1) if race.parameters.steps * sum(g + 2 for g in gaps(gap)) <= MOST
+    ]
+    return {"steps": min(MOST_STEPS, steps), "longest_gap": within[-1]}
 
 
 def _curves(race: Race) -> Chart:
@@ -193,9 +223,18 @@ def _checks(race: Race, done: Sequence[int]) -> list[Check]:
         return []
     # Four standard errors of a share of the questions asked, at its widest.
     tolerance = 4 * math.sqrt(0.25 / ASKED)
+    blind = [] if race.traced is None or race.traced >= LOST else [_blind(race, done[-1])]
     near, far = race.accuracy["self-attention"][0], race.accuracy["self-attention"][-1]
     name = f"self-attention: as good at gap {done[-1]} as at {done[0]}"
-    return [Check(name, near, far, tolerance, ">=", "estimate", "accuracy")]
+    return [Check(name, near, far, tolerance, ">=", "estimate", "accuracy"), *blind]
+
+
+def _blind(race: Race, gap: int) -> Check:
+    """An RNN whose gradient is lost in rounding before it reaches the symbol can only guess."""
+    chance = 1 / race.parameters.symbols
+    tolerance = 4.5 * math.sqrt(chance * (1 - chance) / ASKED)
+    name = f"RNN at gap {gap}, whose gradient is lost on the way: no better than guessing"
+    return Check(name, chance, race.accuracy["RNN"][-1], tolerance, "<=", about="accuracy")
 
 
 def _facts(race: Race, done: list[int]) -> dict[str, object]:

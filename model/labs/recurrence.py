@@ -4,10 +4,12 @@ import torch
 from torch import Tensor
 
 from model.labs.bench import Bench
+from model.labs.merged import merged
 from model.labs.nets import ATTENDING, MATRICES, NETS, RECURRENT, Net, Recurrent, build, inputs
 from model.labs.parameters.recurrence import Recurrence
 from model.labs.result import Axis, Chart, Check, Line, Result
 from model.labs.steps import Work, work
+from model.labs.words import listed
 
 # Runs of more multiply-adds than this are left to the formula: a picture should not wait for them.
 MOST_COUNTED = 20_000_000
@@ -24,13 +26,14 @@ def run(parameters: Recurrence, _bench: Bench) -> Result:
     steps = [Line(net, lengths, [float(counted[net][length].steps) for length in lengths]) for net in NETS]
     return Result(
         [
-            Chart("steps", "Steps that wait for each other", POSITIONS, Axis("steps", log=True), steps),
+            Chart(
+                "steps", "Steps that wait for each other", POSITIONS, Axis("steps", log=True), merged(steps)
+            ),
             _operations(lengths, counted, width),
             _dominant(lengths, width),
         ],
         _checks(parameters, lengths, counted),
         _facts(parameters, {net: counted[net][lengths[-1]].steps for net in NETS}),
-        _notes(lengths, width),
     )
 
 
@@ -84,6 +87,7 @@ def _operations(lengths: list[int], counted: Works, width: int) -> Chart:
             theory = [float(formula(net, length, width)) for length in lengths]
             lines.append(Line(f"{net}, formula", lengths, theory, "theory"))
     title = f"Multiply-adds of one layer, d = {width}"
+    title += "; the longest runs by the formula alone" if _beyond(lengths, width) else ""
     return Chart("operations", title, POSITIONS, Axis("multiply-adds", log=True), lines)
 
 
@@ -126,6 +130,7 @@ def _facts(parameters: Recurrence, steps: dict[Net, int]) -> dict[str, object]:
         "length": length,
         "width": width,
         "steps": {"recurrent": steps["RNN"], "attention": steps["self-attention"]},
+        "beyond": _beyond(powers(length), width),
         "recurrent_term": length * width**2,
         "attention_term": length**2 * width,
         "fewer": "neither"
@@ -154,12 +159,6 @@ def _fewer_below(net: Net, width: int) -> str:
     return f"below n = {crossing:g}" if crossing > 1 else "at no length"
 
 
-def _notes(lengths: list[int], width: int) -> list[str]:
-    beyond = [net for net in NETS[:4] if not _affordable(net, lengths[-1], width)]
-    if not beyond:
-        return []
-    words = (
-        f"At d = {width}, the operations of {', '.join(beyond)} are counted at shorter lengths only; beyond "
-        f"them the picture has the formula alone, and the steps are those of width {NARROW}."
-    )
-    return [words]
+def _beyond(lengths: list[int], width: int) -> str:
+    """Which nets' operations are counted at shorter lengths only."""
+    return listed([net for net in NETS[:4] if not _affordable(net, lengths[-1], width)])

@@ -3,14 +3,22 @@
 from model.errors import InputError
 from model.labs.bench import Bench
 from model.labs.clock import Times, spans, time_all
-from model.labs.nets import NETS, RECURRENT, Net
+from model.labs.nets import NETS, RECURRENT, Net, build, inputs
 from model.labs.parameters.recurrence import RecurrenceTime
-from model.labs.recurrence import POSITIONS, formula, powers
-from model.labs.result import Axis, Chart, Result
-from model.labs.words import power
+from model.labs.recurrence import NARROW, POSITIONS, formula, powers
+from model.labs.result import Axis, Chart, Check, Result
+from model.labs.steps import work
+from model.labs.words import listed, power
 
 # What all runs together may need: some seconds on two cores.
 MOST = 60_000_000_000
+
+# Caches and whatever else the machine does bend a line of time against n by some tenths.
+BENT = 0.3
+NOT_JUDGED = (
+    "how time grows with n is not judged: starting takes much of it at these lengths, or rounds are few, or "
+    "other work on this machine disturbs them. Take a longer sequence or more rounds."
+)
 
 
 def run(parameters: RecurrenceTime, bench: Bench) -> Result:
@@ -53,11 +61,30 @@ def _result(parameters: RecurrenceTime, lengths: list[int], times: Times, done: 
         },
         "race": [_raced(times, net, lengths) for net in RECURRENT],
     }
+    checks = [_turns(net, parameters) for net in NETS]
+    grown = {net: times.growth(net, lengths) for net in RECURRENT}
+    checks += [_linear(net, *found) for net, found in grown.items() if found is not None]
+    unjudged = listed([net for net, found in grown.items() if found is None])
+    notes = [f"{unjudged}: {NOT_JUDGED}"] if unjudged else []
     note = (
         "One net is called faster where its upper quartile lies below the other's lower one. What else this "
         "machine does meanwhile shows in the bands."
     )
-    return Result([chart], facts=facts, notes=[note])
+    return Result([chart], checks, facts, [note, *notes])
+
+
+def _turns(net: Net, parameters: RecurrenceTime) -> Check:
+    """Steps that wait for each other, counted in the graph of a narrow net of the same kind."""
+    expected = parameters.length if net in RECURRENT else 1
+    x = inputs(1, parameters.length, NARROW, parameters.seed)
+    made = work(build(net, NARROW, parameters.seed), x).steps
+    return Check(f"{net}: steps in turn at n = {parameters.length}", expected, made, about="time")
+
+
+def _linear(net: Net, exponent: float, error: float) -> Check:
+    """The tolerance is what bends the line, and four standard errors of the rounds."""
+    name = f"{net}: time grows like n to the power of, over the last doubling"
+    return Check(name, 1, exponent, BENT + 4 * error, about="time")
 
 
 def _raced(times: Times, net: Net, lengths: list[int]) -> dict[str, object]:

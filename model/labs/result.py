@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+import numpy as np
 from torch import Tensor
 
 Origin = Literal["measured", "theory", "published", "estimate"]
@@ -15,14 +16,15 @@ Ticks = Sequence[float] | Sequence[str] | Tensor
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis: its label with the unit, and whether its steps multiply."""
+    """One axis: its label with the unit, whether its steps multiply, and whether it begins at zero."""
 
     label: str
     log: bool = False
+    zero: bool = False
 
     def as_json(self) -> dict[str, object]:
         """The axis as the API answers it."""
-        return {"label": self.label, "log": self.log}
+        return {"label": self.label, "log": self.log, **({"zero": True} if self.zero else {})}
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,7 @@ class Check:
             "tolerance": _number(self.tolerance),
             "origin": self.origin,
             "about": self.about,
-            "holds": self.holds,
+            "holds": bool(self.holds),
         }
 
 
@@ -180,6 +182,8 @@ def _plain(value: object) -> object:
             return {str(name): _plain(part) for name, part in value.items()}
         case list() | tuple():
             return [_plain(part) for part in value]
+        case np.generic():
+            return _plain(value.item())
         case _:
             return value
 

@@ -11,6 +11,8 @@ from model.labs.turning import Turning
 POINTS = 257
 # How far from the first key the second one stands, to show that this changes nothing.
 FAR = 1000
+# Where Σ |S_j| has lost less than this at the farthest distance, nothing fades.
+FADED = 0.9
 
 
 def run(parameters: RopeLab, _bench: Bench) -> Result:
@@ -18,13 +20,14 @@ def run(parameters: RopeLab, _bench: Bench) -> Result:
     turning = Turning.of(parameters)
     generator = torch.Generator().manual_seed(parameters.seed)
     q, k = torch.randn(2, parameters.d_k, generator=generator, dtype=torch.float64)
+    by_distance, decay = _by_distance(turning, q, k, parameters), _decay(turning, parameters.length)
     series: list[Series] = [
-        _by_distance(turning, q, k, parameters),
+        by_distance,
         _moved(turning, q, k, parameters),
-        _decay(turning, parameters.length),
+        decay,
         _wavelengths(turning, parameters),
     ]
-    checks = _checks(turning, q, k, parameters)
+    checks = _checks(turning, q, k, parameters, (by_distance, decay))
     return Result(series, checks, _facts(turning, q, k, parameters), _notes(parameters))
 
 
@@ -64,10 +67,10 @@ def _decay(turning: Turning, length: int) -> Chart:
     lines = [
         Line("query and key both ones", distances, same),
         Line("mean of cos((m − n) ω)", distances, phases.cos().mean(-1), "theory"),
-        Line("bound of Su et al. 2021, 3.4.3, by shape", distances, turning.bound(distances), "theory"),
+        Line("Σ |S_j| by which the paper bounds scores", distances, turning.decay(distances), "theory"),
     ]
-    title = "Agreement fades with distance"
-    return Chart("decay", title, Axis("m − n, in positions"), Axis("score relative to distance 0"), lines)
+    title = "How far the planes agree, by distance"
+    return Chart("decay", title, Axis("m − n, in positions"), Axis("relative to distance 0"), lines)
 
 
 def _wavelengths(turning: Turning, parameters: RopeLab) -> Chart:
@@ -86,7 +89,9 @@ def _wavelengths(turning: Turning, parameters: RopeLab) -> Chart:
     )
 
 
-def _checks(turning: Turning, q: Tensor, k: Tensor, parameters: RopeLab) -> list[Check]:
+def _checks(
+    turning: Turning, q: Tensor, k: Tensor, parameters: RopeLab, charts: tuple[Chart, Chart]
+) -> list[Check]:
     m, n, steps = parameters.m, parameters.n, _sampled(parameters.length)
     moved_q, moved_k = turning.at(q, m + steps), turning.at(k, n + steps)  # [N, K]
     scores = (moved_q * moved_k).sum(-1)  # [N]
@@ -96,13 +101,20 @@ def _checks(turning: Turning, q: Tensor, k: Tensor, parameters: RopeLab) -> list
     farthest = norms[(norms - 1).abs().argmax()].item()
     slower = (turning.speeds - 2 * torch.pi / turning.wavelengths()).abs().max().item()
     reordered = _between_layouts(turning, q, m)
+    by_distance, decay = charts
+    drawn = torch.as_tensor(by_distance.lines[0].y)
+    over = (drawn.abs() - turning.bound(q, k, _sampled(parameters.length))).max().item()
+    same, cosines = (torch.as_tensor(line.y) for line in decay.lines[:2])
+    agreement = (same - cosines).abs().max().item()
     return [
         Check("m and n moved together: largest change of the score", 0.0, drift, 1e-9),
         Check("score, by m − n alone", theory, scores[0].item(), 1e-9, about="distance"),
+        Check("|score| less the paper's bound, largest", 0.0, over, 1e-9, "<=", about="distance"),
+        Check("agreement and mean cosine, largest difference", 0.0, agreement, 1e-9, about="decay"),
         Check("norm after turning by norm before, farthest from 1", 1.0, farthest, 1e-12, about="moved"),
         Check("same planes in the other layout, largest difference", 0.0, reordered, 1e-9, about="moved"),
         Check("speed of a plane and its formula, difference", 0.0, slower, 1e-12, about="wavelengths"),
-    ]
+    ]  # fmt: skip
 
 
 def _between_layouts(turning: Turning, x: Tensor, position: int) -> float:
@@ -123,7 +135,10 @@ def _facts(turning: Turning, q: Tensor, k: Tensor, parameters: RopeLab) -> dict[
         a * b for a, b in zip(turning.planes_of(turned_q), turning.planes_of(turned_k), strict=True)
     )
     other = Turning(turning.rope, turning.slower, not turning.interleaved)
+    farthest = turning.decay(torch.tensor([parameters.length]))[0].item()
     return {
+        "layouts_differ": parameters.d_k > 2,
+        "length": parameters.length, "decay": farthest, "fades": farthest < FADED, "stays": farthest >= FADED,
         "m": m, "n": n, "distance": m - n, "score": turned_q @ turned_k, "score_unturned": q @ k,
         "score_other_layout": other.at(q, m) @ other.at(k, n),
         "norm_before": q.norm(), "norm_after": turned_q.norm(),

@@ -20,8 +20,9 @@ from model.labs.words import power
 MOST_PRODUCTS = 330_000_000
 CHUNK, SHOWN_EVERY = 4_000_000, 10
 BINS, POINTS = 60, 201
-# Five standard errors, and the gap of a sample's distribution that one in a hundred thousand exceeds.
-ERRORS, GAP = 5.0, 2.5
+# Five standard errors, what a normal number has beyond them on one side, and the gap of a sample's
+# distribution that one in a hundred thousand exceeds.
+ERRORS, BEYOND, GAP = 5.0, 2.867e-7, 2.5
 
 
 def run(parameters: Scaling, bench: Bench) -> Result:
@@ -29,9 +30,9 @@ def run(parameters: Scaling, bench: Bench) -> Result:
     products = parameters.d_k * parameters.samples
     if products > MOST_PRODUCTS:
         raise InputError(
-            f"{parameters.samples} samples of width {parameters.d_k} take {power(products)} products, and at "
-            f"most {power(MOST_PRODUCTS)} are drawn: choose at most {MOST_PRODUCTS // parameters.d_k} "
-            "samples."
+            f"{parameters.samples:,} samples of width {parameters.d_k:,} take {power(products)} products, "
+            f"and at most {power(MOST_PRODUCTS)} are drawn: choose at most "
+            f"{MOST_PRODUCTS // parameters.d_k:,} samples."
         )
     generator = torch.Generator().manual_seed(parameters.seed)
     scores = torch.empty(parameters.samples)  # [N]
@@ -44,7 +45,7 @@ def run(parameters: Scaling, bench: Bench) -> Result:
         # A picture costs as much as some chunks, so that only every so many of them show one.
         shown = number % SHOWN_EVERY == 0 and 10 <= drawn < parameters.samples
         so_far = _result(scores[:drawn], parameters) if shown else None
-        bench.report(drawn / parameters.samples, f"{drawn} of {parameters.samples} pairs drawn", so_far)
+        bench.report(drawn / parameters.samples, f"{drawn:,} of {parameters.samples:,} pairs drawn", so_far)
     return _result(scores, parameters)
 
 
@@ -54,9 +55,10 @@ def _result(scores: Tensor, parameters: Scaling) -> Result:
     expected = parameters.d_k * factor**2
     points = math.sqrt(parameters.d_k) * torch.linspace(-5, 5, POINTS, dtype=torch.float64)  # [X]
     gap_exact, gap_normal = (gap(raw, points, below(points, parameters.d_k)) for below in (exact, normal))
+    chart = _histogram(raw * factor, parameters.d_k, factor)
     return Result(
-        [_histogram(raw * factor, parameters.d_k, factor)],
-        _checks(raw, parameters.d_k, factor, gap_exact),
+        [chart],
+        _checks(raw, chart, parameters.d_k, factor, gap_exact),
         {
             "factor": factor,
             "samples": len(raw),
@@ -72,22 +74,68 @@ def _result(scores: Tensor, parameters: Scaling) -> Result:
             "normal_within_one": math.erf(1 / math.sqrt(2)),
             "gap_exact": gap_exact,
             "gap_normal": gap_normal,
+            "gap_chance": GAP / math.sqrt(len(raw)),
+            "not_normal": gap_normal > GAP / math.sqrt(len(raw)),
+            "rule_changes": factor != 1,
         },
         _notes(parameters.d_k, gap_normal, len(raw)),
     )
 
 
-def _checks(raw: Tensor, d_k: int, factor: float, gap_exact: float) -> list[Check]:
+def _checks(raw: Tensor, drawn: Chart, d_k: int, factor: float, gap_exact: float) -> list[Check]:
     """Mean, variance and shape, within the errors of a sample of this size: kurtosis is 3 + 6 / d_k."""
     count = len(raw)
-    of_variance = ERRORS * d_k * math.sqrt((2 + 6 / d_k) / count)
-    scaled = (raw * factor).var().item()
+    low, high = variance_ratios(d_k, count)
+    of_variance = (high - 1) * d_k
+    bars, width = drawn.lines[0], _width(drawn)
+    middles, shares = (
+        torch.as_tensor(part, dtype=torch.float64) for part in (bars.x, bars.y)
+    )  # [E - 1] each
+    seen = (shares * width * middles.square()).sum().item() - (shares * width * middles).sum().item() ** 2
+    # A sample is anywhere in its bar: that adds the variance of a bar, and its error to each.
+    blur = width**2 / 4 + ERRORS * width * math.sqrt(seen / count)
     return [
         Check("variance of q·k", float(d_k), raw.var().item(), of_variance),
-        Check("variance after the rule", d_k * factor**2, scaled, of_variance * factor**2),
+        Check("variance of q·k, against the least by chance", low * d_k, raw.var().item(), relation=">="),
+        Check(
+            "variance after the rule", d_k * factor**2, (raw * factor).var().item(), of_variance * factor**2
+        ),
+        Check(
+            "variance of the bars", raw.var(correction=0).item() * factor**2, seen, blur, about="histogram"
+        ),
         Check("mean of q·k", 0.0, raw.mean().item(), ERRORS * math.sqrt(d_k / count)),
         Check("gap to the exact distribution", GAP / math.sqrt(count), gap_exact, relation="<="),
     ]
+
+
+def variance_ratios(d_k: int, count: int) -> tuple[float, float]:
+    """The least and the largest sample variance, as a share of the true one, that five sigmas leave.
+
+    Below it is chi-squared, of the degrees of freedom that give it the right variance (Satterthwaite 1946).
+    Above tails are longer where d_k is small: there the larger of that and a log-normal of that variance.
+    """
+    spread = (2 + 6 / d_k) / count  # of a sample variance of kurtosis 3 + 6 / d_k, relative to its square
+    freedom = 2 / spread * (count - 1) / count
+    sigma = math.sqrt(math.log1p(spread))
+    low, high = (_chi_squared_below(share, freedom) / freedom for share in (BEYOND, 1 - BEYOND))
+    return low, max(high, math.exp(ERRORS * sigma - sigma**2 / 2))
+
+
+def _chi_squared_below(share: float, freedom: float) -> float:
+    """What a chi-squared number is below with probability `share`, by halving."""
+    low, high = 0.0, freedom + 20 * math.sqrt(2 * freedom) + 100
+    half = torch.tensor(freedom / 2, dtype=torch.float64)
+    for _ in range(200):
+        middle = (low + high) / 2
+        below = torch.special.gammainc(half, torch.tensor(middle / 2, dtype=torch.float64)).item()
+        low, high = (middle, high) if below < share else (low, middle)
+    return high
+
+
+def _width(chart: Chart) -> float:
+    """The width of a bar."""
+    x = torch.as_tensor(chart.lines[0].x)  # [E - 1]
+    return float(x[1] - x[0])
 
 
 def _notes(d_k: int, gap_normal: float, count: int) -> list[str]:
@@ -102,8 +150,13 @@ def _notes(d_k: int, gap_normal: float, count: int) -> list[str]:
             "So few products do not add up to a normal distribution yet; the exact one is drawn beside it."
         )
     if count < 1000:
-        notes.append(f"{count} samples: the variance is uncertain, and the tolerance of the checks wide.")
+        notes.append(f"{count} samples leave the variance uncertain, and the tolerance of the checks wide.")
     return notes
+
+
+def _short(number: float) -> str:
+    """Four digits, and commas from a thousand on, as pages write numbers."""
+    return f"{round(number):,}" if number >= 1000 else f"{number:.4g}"
 
 
 def _histogram(scaled: Tensor, d_k: int, factor: float) -> Chart:
@@ -120,7 +173,7 @@ def _histogram(scaled: Tensor, d_k: int, factor: float) -> Chart:
         "histogram", "Scores of random queries and keys", Axis("score after the rule"), Axis("density"),
         [
             Line("measured", middles, counts / len(scaled) / width),
-            Line(f"N(0, {d_k * factor**2:.4g})", middles, as_normal, "theory"),
+            Line(f"normal, variance {_short(d_k * factor**2)}", middles, as_normal, "theory"),
             Line("exact", middles, as_exact, "theory"),
         ],
     )  # fmt: skip

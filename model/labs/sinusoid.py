@@ -9,6 +9,7 @@ from torch import Tensor
 
 from model.embeddings import waves
 from model.labs.result import Check
+from model.labs.words import signed
 
 # The steps whose dot products are always held against the formula.
 STEPS = (1, 7, 50)
@@ -51,32 +52,48 @@ class Sinusoid:
 
 
 def checks(wave: Sinusoid, length: int, pair: int, offset: int) -> list[Check]:
-    """Norm, wavelength, dot products and rotation, each at all of the first `length` positions."""
+    """Norm, wavelengths, dot products and rotation, each at all of the first `length` positions."""
     table, half = wave.at(0, length), wave.width / 2
-    wavelength = 2 * math.pi * wave.base ** (2 * pair / wave.width)
     norm = farthest(table.square().sum(-1), half)
+    expected = [2 * math.pi * wave.base ** (2 * i / wave.width) for i in range(wave.width // 2)]
+    off = max(abs(a / b - 1) for a, b in zip(wave.wavelengths.tolist(), expected, strict=True))
     return [
         Check("‖PE‖² = d/2 at every position", half, norm, 1e-9, about="matrix"),
         Check(
-            f"wavelength of pair {pair}", wavelength, wave.wavelengths[pair].item(), 1e-9 * wavelength,
-            about="wavelengths",
+            f"wavelength of pair {pair}", expected[pair], wave.wavelengths[pair].item(),
+            1e-9 * expected[pair], about="wavelengths",
         ),
-        *[_dot(wave, table, step) for step in dict.fromkeys((*STEPS, offset))],
-        _rotation(wave, table, offset),
+        Check(
+            "every wavelength by its formula, less 1, largest", 0.0, off, 1e-9, about="wavelengths"
+        ),
+        *[_dot(wave, length, step) for step in dict.fromkeys((*STEPS, offset))],
+        _rotation(wave, length, offset),
     ]  # fmt: skip
 
 
-def _dot(wave: Sinusoid, table: Tensor, step: int) -> Check:
+def _both(wave: Sinusoid, length: int, step: int) -> tuple[Tensor, Tensor]:
+    """PE(p) and PE(p + step), [T, D] both, from the first p on for which neither is below 0."""
+    first = max(0, -step)
+    return wave.at(first, length), wave.at(first + step, length)
+
+
+def _dot(wave: Sinusoid, length: int, step: int) -> Check:
     """At the position where the dot product is farthest from the formula, so that it holds at all of them."""
-    expected = wave.dot(step)
-    dots = (table * wave.at(step, len(table))).sum(-1)
-    return Check(f"PE(p) · PE(p + {step}) at every p", expected, farthest(dots, expected), 1e-3, about="dots")
+    expected, (here, there) = wave.dot(step), _both(wave, length, step)
+    # Sines of angles up to 4096 radians in fp64, d/2 of them: far below this.
+    name = f"PE(p) · PE({_plus(step)}) at every p"
+    return Check(name, expected, farthest((here * there).sum(-1), expected), 1e-8, about="dots")
 
 
-def _rotation(wave: Sinusoid, table: Tensor, step: int) -> Check:
-    off = (wave.turned(table, step) - wave.at(step, len(table))).abs().max().item()
-    name = f"R({step}) PE(p) − PE(p + {step}) at every p, largest"
+def _rotation(wave: Sinusoid, length: int, step: int) -> Check:
+    here, there = _both(wave, length, step)
+    off = (wave.turned(here, step) - there).abs().max().item()
+    name = f"R({signed(step)}) PE(p) less PE({_plus(step)}) at every p, largest"
     return Check(name, 0.0, off, 1e-9, about="rotation")
+
+
+def _plus(step: int) -> str:
+    return f"p {'−' if step < 0 else '+'} {abs(step)}"
 
 
 def farthest(values: Tensor, expected: float) -> float:

@@ -54,6 +54,14 @@ class Source:
             ids[:, t] = torch.where(ruled[:, t], self.table[ids[:, t - 1], ids[:, t - 2]], ids[:, t])
         return ids
 
+    def least(self, ids: Tensor) -> Tensor:
+        """Nats that who knows the rule pays for each token of ids [N, T + 1], all but the first: [N, T]."""
+        right = self.table[ids[:, 1:-1], ids[:, :-2]] == ids[:, 2:]  # [N, T - 1]
+        stray = torch.tensor(self.noise / VOCABULARY, dtype=torch.float64)
+        chance = torch.where(right, 1 - self.noise + stray, stray)  # [N, T - 1]
+        first = torch.full((len(ids), 1), math.log(VOCABULARY), dtype=torch.float64)
+        return torch.cat((first, -chance.log()), dim=1)  # [N, T]
+
     @property
     def entropy(self) -> float:
         """Nats a token that nobody can do better than: the entropy of a token given the two before."""
@@ -130,5 +138,5 @@ def _loss(model: Transformer, ids: Tensor) -> Tensor:
 
 @torch.no_grad()
 def losses(model: Transformer, ids: Tensor) -> Tensor:
-    """Mean nats a token at each position, of texts ids [N, T + 1]: [T]."""
-    return _loss(model, ids).double().mean(0)  # [T]
+    """Nats of each token of texts ids [N, T + 1], all but the first: [N, T] in fp64."""
+    return _loss(model, ids).double()  # [N, T]

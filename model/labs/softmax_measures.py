@@ -3,8 +3,12 @@
 import math
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
+
+# Below this a gradient is as good as none, as textbooks put it.
+DEAD = 1e-6
 
 
 def entropy(weights: Tensor) -> Tensor:
@@ -27,6 +31,39 @@ def jacobian_norm(weights: Tensor) -> Tensor:
     diagonal = largest_squared * left.square() + (others * (1 - others)).square().sum(dim=-1)  # [...]
     beside = 2 * largest_squared * squares + squares.square() - others.pow(4).sum(dim=-1)  # [...]
     return (diagonal + beside.clamp(min=0)).sqrt()  # [...]
+
+
+def matrix_norms(weights: Tensor) -> Tensor:
+    """The same norm of rows p of weights [N, S] from the whole matrices: [N].
+
+    Rows of the matrix sum to 0, so the diagonal is minus the sum of what is beside it: no 1 - p cancels.
+    """
+    matrix = -weights[:, :, None] * weights[:, None, :]  # [N, S, S]
+    matrix.diagonal(dim1=1, dim2=2).zero_()
+    matrix.diagonal(dim1=1, dim2=2).copy_(-matrix.sum(dim=-1))
+    norms: Tensor = torch.linalg.matrix_norm(matrix)  # [N]
+    return norms
+
+
+def other_measures(scores: np.ndarray) -> dict[str, np.ndarray]:
+    """Of each row of scores [N, S]: entropy as ln Z - mean score, largest weight as 1 / Z, and others: [N].
+
+    Z is the sum over keys of exp(score - largest score). Nothing here is shared with the functions above: a
+    check holds one against the other.
+    """
+    below = scores - scores.max(axis=1, keepdims=True)  # [N, S]
+    parts = np.exp(below)  # [N, S]
+    total = parts.sum(axis=1)  # [N]
+    weights = parts / total[:, None]  # [N, S]
+    squares, cubes = (weights**2).sum(axis=1), (weights**3).sum(axis=1)  # [N] each
+    # |diag(p) - p pᵀ|² = Σp² - 2Σp³ + (Σp²)²: sixteen digits, and DEAD² needs twelve.
+    norms = np.sqrt(np.maximum(squares - 2 * cubes + squares**2, 0))  # [N]
+    return {
+        "entropy": np.log(total) - (weights * below).sum(axis=1),
+        "largest_weight": 1 / total,
+        "largest_score": np.abs(scores).max(axis=1),
+        "dead": (norms < DEAD).astype(float),
+    }
 
 
 def factor_of(rule: str, d_k: int, own: float) -> float:

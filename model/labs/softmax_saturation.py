@@ -6,6 +6,7 @@ exactly, so that they are drawn from that instead of from keys × d_k components
 
 import math
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -13,21 +14,31 @@ from model.labs.bench import Bench
 from model.labs.parameters.scaling import SoftmaxSaturation
 from model.labs.result import Axis, Chart, Check, Line, Result
 from model.labs.softmax_measures import (
+    DEAD,
     entropy,
     factor_of,
     jacobian_norm,
+    matrix_norms,
     mean_largest,
     mean_norm,
+    other_measures,
     settled_from,
 )
 from model.labs.words import power
 
 WIDTHS = [2**power for power in range(15)]
 NAMES = {"none": "1 (unscaled)", "inv_sqrt": "1/√d_k", "inv": "1/d_k", "own": "own factor"}
-# Below this a gradient is as good as none, as textbooks put it.
-DEAD = 1e-6
 # Two widths count as the same when their means are this close, as a share.
 SAME = 0.1
+# Standard errors between two samples, rows of the second one, and what fp64 may differ in.
+ERRORS, OTHER_ROWS, ROUNDING = 5.0, 2000, 1e-9
+# Entries of matrices that a check holds at once, and the fewest rows that can tell anything.
+MOST_ENTRIES, LEAST_ROWS = 4_000_000, 64
+OTHERS = {
+    "entropy": "mean entropy",
+    "largest_weight": "mean of the largest weight",
+    "dead": "share of rows without gradient",
+}
 Measures = dict[str, float]
 
 
@@ -47,7 +58,7 @@ def run(parameters: SoftmaxSaturation, _bench: Bench) -> Result:
     here = widths.index(parameters.d_k)
     return Result(
         _charts(widths, found, parameters.keys),
-        _checks(scores[parameters.d_k], parameters),
+        _checks(found[parameters.rule][here], scores[parameters.d_k], parameters),
         _facts(widths, found, here, parameters),
         _notes(parameters.keys),
     )
@@ -83,14 +94,14 @@ def _charts(widths: list[int], found: dict[str, list[Measures]], keys: int) -> l
     most = Line("most possible: ln(keys)", every, [math.log(keys)] * len(every), "theory")
     largest = [mean_norm(one) * mean_largest(keys) for one in widths]
     return [
-        chart("entropy", "Mean entropy of a row", Axis("nats"), most),
+        chart("entropy", "Mean entropy of a row", Axis("entropy in nats"), most),
         chart("largest_weight", "Mean of the largest weight of a row", Axis("weight")),
         chart(
             "largest_score", "Mean of the largest |score| of a row", Axis("|score| after the rule", log=True),
             Line("unscaled, expected", every, largest, "theory"),
         ),
-        chart("jacobian", "Median norm of ∂softmax/∂scores", Axis("Frobenius norm", log=True)),
-        chart("dead", f"Rows whose ∂softmax/∂scores is below {power(DEAD)}", Axis("share of rows")),
+        chart("jacobian", "Median size of the Jacobian ∂p/∂s", Axis("size", log=True)),
+        chart("dead", f"Rows whose Jacobian has a size below {power(DEAD)}", Axis("share of rows")),
     ]  # fmt: skip
 
 
@@ -99,22 +110,47 @@ def _drawn(values: list[float], axis: Axis) -> list[float | None]:
     return [None if axis.log and value == 0 else value for value in values]
 
 
-def _checks(scores: Tensor, parameters: SoftmaxSaturation) -> list[Check]:
-    """Of this d_k: theory's largest score, and the Jacobian's norm against the matrix itself."""
+def _checks(here: Measures, scores: Tensor, parameters: SoftmaxSaturation) -> list[Check]:
+    """What is shown of this d_k and rule: against theory, other rows, and Jacobians as whole matrices."""
     factor = factor_of(parameters.rule, parameters.d_k, parameters.factor)
-    largest = (scores * factor).abs().amax(dim=-1)  # [N]
+    random = np.random.default_rng(parameters.seed)
+    lengths = np.sqrt(random.chisquare(parameters.d_k, size=(OTHER_ROWS, 1)))  # [M, 1]
+    others = other_measures(factor * lengths * random.normal(size=(OTHER_ROWS, parameters.keys)))
     expected = mean_norm(parameters.d_k) * mean_largest(parameters.keys) * factor
-    error = largest.std().item() / math.sqrt(len(largest))
-    weights = (scores * factor).softmax(dim=-1)  # [N, S]
-    some = weights[:50]  # [50, S]
-    matrix = torch.diag_embed(some) - some[:, :, None] * some[:, None, :]  # [50, S, S]
-    apart = (torch.linalg.matrix_norm(matrix) - jacobian_norm(some)).abs().max().item()
-    most = math.log(parameters.keys)
+    # A few rows do not tell how far rows spread; the other ones do.
+    error = ERRORS * others["largest_score"].std() / math.sqrt(parameters.rows)
     return [
-        Check("mean largest |score|", expected, largest.mean().item(), 5 * error, about="largest_score"),
-        Check("norm of the Jacobian, against the matrix of 50 rows", 0.0, apart, 1e-12, about="jacobian"),
-        Check("mean entropy", most, entropy(weights).mean().item(), 1e-9, "<=", about="entropy"),
+        Check("mean largest |score|", expected, here["largest_score"], error, about="largest_score"),
+        *_of_other_rows(here, others, parameters.rows),
+        *_of_matrices(here, scores * factor),
     ]
+
+
+def _of_other_rows(here: Measures, others: dict[str, np.ndarray], rows: int) -> list[Check]:
+    """Means over the rows that are shown, against those of other rows, within the errors of both samples."""
+    checks = []
+    for name, words in OTHERS.items():
+        error = ERRORS * others[name].std() * math.sqrt(1 / OTHER_ROWS + 1 / rows)
+        # Rows so rare that the others have none may be among the shown.
+        slack = ERRORS / min(OTHER_ROWS, rows) if name == "dead" else ROUNDING
+        what = f"{words}, against {OTHER_ROWS:,} other rows"
+        checks.append(Check(what, others[name].mean().item(), here[name], error + slack, about=name))
+    return checks
+
+
+def _of_matrices(here: Measures, scaled: Tensor) -> list[Check]:
+    """The median of the Jacobian's size, from the matrices themselves, of as many rows as fit."""
+    at_once = max(1, MOST_ENTRIES // scaled.shape[1] ** 2)
+    some = scaled[: max(LEAST_ROWS, at_once)].softmax(dim=-1)  # [R, S]
+    norms = torch.cat([matrix_norms(part) for part in torch.split(some, at_once)])  # [R]
+    rows = len(norms)
+    if rows == len(scaled):
+        median = norms.median().item()
+        what = "median size, from the whole matrix of every row"
+        return [Check(what, median, here["jacobian"], 1e-9 * median, about="jacobian")]
+    below = (norms < here["jacobian"]).double().mean().item()
+    what = f"share of {rows} rows whose whole matrix has a size below the median"
+    return [Check(what, 0.5, below, ERRORS * math.sqrt(0.25 / rows), about="jacobian")]
 
 
 def _facts(
@@ -132,6 +168,7 @@ def _facts(
         "scaled": found["inv_sqrt"][here],
         "same_from": max(_settled(widths, found["inv_sqrt"], of) for of in ("entropy", "largest_weight")),
         "same_within": SAME,
+        "shared": parameters.keys > 1,
         "threshold": DEAD,
         "hundred_from": _first(widths, [one["largest_score"] > 100 for one in unscaled]),
         "some_dead_from": _first(widths, [one["dead"] > 0.01 for one in unscaled]),
@@ -146,9 +183,8 @@ def _settled(widths: list[int], found: list[Measures], of: str) -> int:
     return settled_from(widths, values, SAME) if values[-1] else widths[0]
 
 
-def _first(widths: list[int], holds: list[bool]) -> int | str:
-    found = (width for width, one in zip(widths, holds, strict=True) if one)
-    return next(found, f"no d_k up to {widths[-1]}")
+def _first(widths: list[int], holds: list[bool]) -> int | None:
+    return next((width for width, one in zip(widths, holds, strict=True) if one), None)
 
 
 def _row(name: str, measures: Measures) -> dict[str, object]:
@@ -157,15 +193,13 @@ def _row(name: str, measures: Measures) -> dict[str, object]:
         "entropy (nats)": measures["entropy"],
         "largest weight": measures["largest_weight"],
         "largest |score|": measures["largest_score"],
-        "Jacobian, median": measures["jacobian"],
-        f"rows below {power(DEAD)}": measures["dead"],
     }
 
 
 def _notes(keys: int) -> list[str]:
     drawn = (
-        "Queries are drawn component by component. Given q, scores with independent keys are exactly "
-        "N(0, |q|²), and they are drawn from that."
+        "Given the length of a query, its scores with random keys are exactly normal and are drawn as such: "
+        "from the query's components, not from those of every key."
     )
     alone = "With one key the softmax is 1 whatever the score: entropy and Jacobian are 0 for every rule."
     return [drawn, alone] if keys == 1 else [drawn]

@@ -1,6 +1,7 @@
 """The residual stream of a real model: what each sublayer writes into it, and what each norm makes of it."""
 
 from collections.abc import Sequence
+from statistics import median
 
 import torch
 from torch import Tensor
@@ -10,7 +11,8 @@ from model.labs.bench import Bench
 from model.labs.parameters.block import Stream
 from model.labs.reading import Ran, limits_of, run_text
 from model.labs.result import Axis, Chart, Check, Line, Result
-from model.labs.vectors import apart, block_of, check_length, rms, rounding, stack_name
+from model.labs.vectors import apart, block_of, rms, rounding, stack_name
+from model.labs.words import listed
 
 PARTS = {"attention": "attn_out", "ffn": "ffn_out"}
 NAMES = {"attention": "attention", "ffn": "feed-forward"}
@@ -21,7 +23,6 @@ def run(parameters: Stream, bench: Bench) -> Result:
     ran = run_text(
         bench, parameters.model, parameters.text, record=("resid", "mid", "attn_out", "ffn_out", "norms")
     )
-    check_length(ran.encoded)
     block_of(ran.loaded, parameters.layer)
     layers = range(ran.loaded.config.stack.layers)
     before = {part: [_norm_input(ran, layer, part) for layer in layers] for part in PARTS}
@@ -35,6 +36,7 @@ def run(parameters: Stream, bench: Bench) -> Result:
         for part in PARTS
         for check in _checks(ran, layer, part, before[part][layer], after[part][layer])
     ]
+    checks += _drawn(ran, series)
     facts = {**_facts(ran, parameters, shares), "norms": rows}
     return Result(series, checks, facts, limits=limits_of(ran.loaded, "layer"))
 
@@ -135,7 +137,7 @@ def _row(ran: Ran, layer: int, part: str, before: Tensor, after: Tensor) -> dict
 def _checks(ran: Ran, layer: int, part: str, before: Tensor, after: Tensor) -> list[Check]:
     """The recorded statistics are the stream's, and the norm's output has mean 0 and scale 1 before γ, β."""
     name = NAMES[part]
-    recorded = ran.trace.kept[f"norms/{part}_norm"][stack_name(ran.loaded), layer]  # [T, 2]
+    recorded = _recorded(ran, layer, part)  # [T, 2]
     own = torch.stack((before.double().mean(dim=-1), rms(before.double())), dim=-1)  # [T, 2]
     x = before.double()
     spread = x.var(dim=-1, correction=0) if _centres(ran) else x.square().mean(dim=-1)  # [T]
@@ -146,7 +148,7 @@ def _checks(ran: Ran, layer: int, part: str, before: Tensor, after: Tensor) -> l
     kept = f"{name} norm, statistics recorded in the run: relative difference"
     unit = f"{name} norm, rms of its output before γ and β"
     checks = [
-        Check(kept, 0.0, told, rounding(recorded), "<="),
+        Check(kept, 0.0, told, rounding(recorded), "<=", about="norms"),
         Check(unit, expected, scale, 1e-4, about="norms"),
     ]
     if _centres(ran):
@@ -164,6 +166,80 @@ def _checks(ran: Ran, layer: int, part: str, before: Tensor, after: Tensor) -> l
     return checks
 
 
+def _drawn(ran: Ran, series: Sequence[Chart]) -> list[Check]:
+    """The pictures' numbers by other ways: differences of streams, and statistics that the run recorded."""
+    writes, scales, norms = series
+    layers = range(ran.loaded.config.stack.layers)
+    slack = rounding(ran.trace.resid[stack_name(ran.loaded), 0])
+    shares = [
+        [_share_again(ran, layer, part, _told(line, layer)) for layer in layers]
+        for line, part in zip(writes.lines, PARTS, strict=True)
+    ]
+    into = [
+        abs(_told(line, layer) / _recorded(ran, layer, part)[:, 1].double().median().item() - 1)
+        for line, part in zip(norms.lines[::2], PARTS, strict=True)
+        for layer in layers
+    ]
+    lengths = [x.double().norm(dim=-1) / x.shape[-1] ** 0.5 for _, x in sorted(ran.trace.resid.items())]
+    scale = [
+        abs(_told(line, place) / length.quantile(share, interpolation="lower").item() - 1)
+        for line, share in zip(scales.lines, (0.5, 1.0), strict=True)
+        for place, length in enumerate(lengths)
+    ]
+    what = "what was added, from the stream after it: largest difference of its share"
+    return [
+        *(
+            Check(f"{NAMES[part]}: {what}", 0.0, max(found), 10 * slack, "<=", about="writes")
+            for part, found in zip(PARTS, shares, strict=True)
+        ),
+        Check(
+            "‖x‖/√D of the stream: largest relative difference",
+            0.0, max(scale), slack, "<=", about="stream",
+        ),
+        Check(
+            "scale into every norm, recorded in the run: largest relative difference",
+            0.0, max(into), slack, "<=", about="norms",
+        ),
+    ]  # fmt: skip
+
+
+def _told(line: Line, place: int) -> float:
+    value = line.y[place]
+    assert isinstance(value, float)
+    return value
+
+
+def _recorded(ran: Ran, layer: int, part: str) -> Tensor:
+    """Mean and root mean square of what a norm read, as its run recorded them, [T, 2]."""
+    return ran.trace.kept[f"norms/{part}_norm"][stack_name(ran.loaded), layer]
+
+
+def _share_again(ran: Ran, layer: int, part: str, drawn: float) -> float:
+    """How far a drawn share is from that of what the stream gained; under a norm after the sum, taken off."""
+    before = _stream_at(ran, layer, part).double()
+    after = (
+        _stream_at(ran, layer, "ffn")
+        if part == "attention"
+        else ran.trace.resid[stack_name(ran.loaded), layer + 1]
+    )
+    total = after.double()
+    if ran.loaded.config.stack.norm_placement == "post":
+        total = _unnormed(ran, layer, part, after)
+    added = (total - before).norm(dim=-1) / before.norm(dim=-1)  # [T]
+    # Rounding of a sum that is much longer than what was added, or than the stream, is not the lab's.
+    worse = (total.norm(dim=-1) / before.norm(dim=-1)).median().clamp(min=1)
+    return float(abs(added.median().item() - drawn) / worse)
+
+
+def _unnormed(ran: Ran, layer: int, part: str, out: Tensor) -> Tensor:
+    """What a norm read, from what it made of it and the statistics that its run recorded, [T, D]."""
+    mean, root = _recorded(ran, layer, part).double().unbind(dim=-1)  # [T] each
+    eps = ran.loaded.config.stack.norm.eps
+    square = root**2 - mean**2 if _centres(ran) else root**2
+    read = _ungained(ran, layer, part, out) * (square + eps).sqrt()[:, None]  # [T, D]
+    return read + mean[:, None] if _centres(ran) else read
+
+
 def _centres(ran: Ran) -> bool:
     return isinstance(ran.loaded.config.stack.norm, LayerNorm)
 
@@ -177,6 +253,16 @@ def _facts(ran: Ran, parameters: Stream, shares: dict[str, list[float]]) -> dict
         "layers": ran.loaded.config.stack.layers,
         "placement": ran.loaded.config.stack.norm_placement,
         "norm": "LayerNorm" if _centres(ran) else "RMSNorm",
+        "pre": ran.loaded.config.stack.norm_placement != "post",
+        "more": listed(
+            [
+                f"{NAMES[part]} in layer {layer} ({share:.4g})"
+                for part, values in shares.items()
+                for layer, share in enumerate(values)
+                if share > 1
+            ]
+        ),
+        "middle": median(share for values in shares.values() for share in values),
         "first": scales[0],
         "last": scales[-1],
         "attention": {"layer": _max_at(shares["attention"]), "share": max(shares["attention"])},

@@ -90,9 +90,10 @@ def _by_offset(parameters: T5Buckets, offsets: Tensor, found: Tensor, exact: Ten
 def _matrix(bias: RelativeBias, length: int) -> Heatmap:
     places = torch.arange(min(length, SIDE))
     buckets = bias.bucket(places[None] - places[:, None])  # [T, S]
+    part = f" (the first {SIDE} of {length} tokens)" if length > SIDE else ""
     return Heatmap(
         "bucket-map",
-        "The bucket of every pair",
+        f"The bucket of every pair{part}",
         Axis("key"),
         Axis("query"),
         places,
@@ -132,10 +133,15 @@ def _facts(parameters: T5Buckets, bias: RelativeBias, found: Tensor) -> dict[str
     first, last = int(shared.min()), int(shared.max())
     farther = max(abs(first), abs(last)) > parameters.max_distance
     exact = parameters.buckets // (4 if parameters.both_ways else 2)
+    if not parameters.both_ways and bucket == 0:
+        words = "the token itself and all keys ahead"
+    elif farther:
+        words = f"{signed(min(first, last, key=abs))} and all beyond"
+    else:
+        words = _from_to(first, last)
     return {
         "buckets": parameters.buckets, "max_distance": parameters.max_distance, "exact": exact,
-        "used": len(set(found.tolist())), "distance": parameters.distance, "bucket": bucket,
-        "shared": f"{signed(min(first, last, key=abs))} and all beyond" if farther else _from_to(first, last),
+        "used": len(set(found.tolist())), "distance": parameters.distance, "bucket": bucket, "shared": words,
     }  # fmt: skip
 
 
@@ -151,8 +157,6 @@ def _notes(parameters: T5Buckets, found: Tensor, exact: Tensor) -> list[str]:
             f"{counted(edges, 'distance')} at a bucket's edge {'falls' if edges == 1 else 'fall'} to the "
             "neighbouring one: trained models take the logarithm in fp32, and so does this one."
         )
-    if parameters.length > SIDE:
-        notes.append(f"The picture of the pairs shows the first {SIDE} of {parameters.length} tokens.")
     if parameters.length - 1 > REACH:
         notes.append(f"The curve shows distances up to {REACH}; the checks use all of them.")
     return notes

@@ -82,11 +82,27 @@ class Turning:
         phases = distances.double()[..., None] * self.speeds  # [..., K/2]
         return (products * torch.polar(torch.ones_like(phases), phases)).sum(-1).real
 
-    def bound(self, distances: Tensor) -> Tensor:
-        """Mean |S_j| of Su et al. 2021, section 3.4.3, eq. 37, relative to distance 0, for distances [N]."""
+    def partial_sums(self, distances: Tensor) -> Tensor:
+        """Σ |S_j| at distances [N], S_j the sum of the first j planes' e^(i (m-n) ω): [N].
+
+        Su et al. 2021, section 3.4.3, eq. 37.
+        """
         phases = distances.double()[:, None] * self.speeds  # [N, K/2]
-        partial = torch.polar(torch.ones_like(phases), phases).cumsum(-1).abs().mean(-1)  # [N]
-        return partial / ((self.rope.width // 2 + 1) / 2)
+        return torch.polar(torch.ones_like(phases), phases).cumsum(-1).abs().sum(-1)  # [N]
+
+    def decay(self, distances: Tensor) -> Tensor:
+        """Σ |S_j| relative to distance 0, where it is 1 + 2 + … + K/2: [N]."""
+        planes = self.rope.width // 2
+        return self.partial_sums(distances) / (planes * (planes + 1) / 2)  # [N]
+
+    def bound(self, q: Tensor, k: Tensor, distances: Tensor) -> Tensor:
+        """What no score of q and k [K] exceeds at distances [N]: max |h_{i+1} - h_i| Σ |S_j|, h_{K/2} = 0.
+
+        Su et al. 2021, section 3.4.3, eq. 36 and 37; h_i is the product of q and k in plane i.
+        """
+        h = torch.complex(*self.planes_of(q)) * torch.complex(*self.planes_of(k)).conj()  # [K/2]
+        steps = torch.cat((h, h.new_zeros(1))).diff().abs().max()
+        return steps * self.partial_sums(distances)  # [N]
 
 
 def _slowed(speed: float, scaling: Llama3Scaling) -> float:

@@ -7,9 +7,6 @@ from model.errors import InputError
 from model.labs.words import span
 from model.loading import LoadedModel
 from model.stack import Block
-from model.text import Encoded
-
-MOST_TOKENS = 512
 
 
 def rms(x: Tensor) -> Tensor:
@@ -71,10 +68,3 @@ def block_of(loaded: LoadedModel, layer: int) -> Block:
             "choose another model."
         )
     return block
-
-
-def check_length(encoded: Encoded) -> None:
-    """Raises InputError where the text is longer than a lab draws."""
-    tokens = len(encoded.ids)
-    if tokens > MOST_TOKENS:
-        raise InputError(f"The text has {tokens} tokens and this lab takes {MOST_TOKENS}: shorten it.")

@@ -1,12 +1,13 @@
 """Weights between words: a sum over pieces looked at, a mean over those that look (Clark et al. 2019)."""
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from model.errors import InputError, TooLong
+from model.errors import InputError
 from model.labs.reading import read
 from model.labs.words import often
 from model.loading import LoadedModel
@@ -26,13 +27,8 @@ class Word:
 
 
 def read_short(loaded: LoadedModel, model_id: str, text: str, limit: int) -> Encoded:
-    """The tokens of a text that is drawn whole. Raises what `read` raises, TooLong above `limit` too."""
-    encoded = read(loaded, model_id, text)
-    if len(encoded.ids) > limit:
-        raise TooLong(
-            f"The text has {len(encoded.ids)} tokens and this lab takes {limit}: shorten it.", limit=limit
-        )
-    return encoded
+    """The tokens of a text that is drawn whole. Raises what `read` raises."""
+    return read(loaded, model_id, text, limit)
 
 
 def words_of(encoded: Encoded, text: str) -> list[Word]:
@@ -71,11 +67,11 @@ def same_distance(weights: Tensor, words: Sequence[Word], looking: int, target: 
 
 def find_word(words: Sequence[Word], wanted: str, occurrence: int = 1, where: str = "The text") -> int:
     """The place of a word in `words`, whatever its case. Raises InputError where it is not there so often."""
-    places = [place for place, word in enumerate(words) if word.label.casefold() == wanted.strip().casefold()]
+    places = places_of(words, wanted)
+    if not wanted.strip():
+        raise InputError("The word to look for is empty: write one that stands in the text.", word=wanted)
     if not places:
-        named = ", ".join(word.label for word in words[:NAMED_IN_ERRORS])
-        more = ", …" if len(words) > NAMED_IN_ERRORS else ""
-        raise InputError(f"{where} has no word “{wanted}”: choose one of {named}{more}.", word=wanted)
+        raise InputError(f"{where} has no word “{wanted}”: {_choose(words)}.", word=wanted)
     if occurrence > len(places):
         raise InputError(
             f"{where} has “{wanted}” {often(len(places))}, not {occurrence}: choose an earlier one.",
@@ -84,10 +80,36 @@ def find_word(words: Sequence[Word], wanted: str, occurrence: int = 1, where: st
     return places[occurrence - 1]
 
 
+def places_of(words: Sequence[Word], wanted: str) -> list[int]:
+    """Where a word stands, whatever its case, and however its accents are encoded."""
+    return [place for place, word in enumerate(words) if _folded(word.label) == _folded(wanted)]
+
+
+def repeated_note(words: Sequence[Word], taken: int, where: str = "the text") -> list[str]:
+    """Says so where a word stands there several times, and which of them is taken."""
+    places = places_of(words, words[taken].label)
+    if len(places) == 1:
+        return []
+    number = places.index(taken) + 1
+    return [f"“{words[taken].label}” stands {often(len(places))} in {where}: number {number} is taken."]
+
+
 def all_weights(sites: Sequence[SiteTrace]) -> Tensor:
     """The patterns of all heads of these sites, layer by layer, on the CPU: [L · H, T, T]."""
     parts = [site.attention(site.all_heads, range(site.queries)) for site in sites]
     return torch.cat(parts).float().cpu()  # [L · H, T, T]
+
+
+def _folded(word: str) -> str:
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", word.strip()).casefold())
+
+
+def _choose(words: Sequence[Word]) -> str:
+    labels = list(dict.fromkeys(label for word in words if (label := word.label.strip())))
+    if not labels:
+        return "it has no words at all, so write some"
+    named = ", ".join(labels[:NAMED_IN_ERRORS])
+    return f"choose one of {named}{', …' if len(labels) > NAMED_IN_ERRORS else ''}"
 
 
 def _word(encoded: Encoded, text: str, tokens: list[int]) -> Word:

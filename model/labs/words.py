@@ -28,6 +28,16 @@ def power(number: float) -> str:
     return f"{mantissa} · 10{str(int(exponent)).translate(_RAISED)}"
 
 
+def scaled(number: float, unit: str) -> str:
+    """An amount in four digits and the unit that fits it, such as 1.44 TB, in steps of 1000."""
+    for prefix in ("", "k", "M", "G", "T", "P", "E", "Z"):
+        # What four digits round up to 1000 belongs to the next unit.
+        if abs(float(f"{number:.4g}")) < 1000:
+            return f"{number:.4g} {prefix}{unit}"
+        number /= 1000
+    return f"{power(number)} Y{unit}"
+
+
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 

@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,11 @@ import typer
 from fastapi.testclient import TestClient
 
 from app import cli_lab
+from app.routes.labs import wants_stream
 from app.services import limits
-from app.services.labs import Labs
-from model.errors import InputError
-from model.labs import bench, catalogue
+from app.services.labs import DISTURBED, LABS_WAITING, Labs
+from model.errors import Busy, InputError
+from model.labs import bench, catalogue, reading
 from model.labs.bench import Bench, Cancelled
 from model.labs.catalogue import LABS, Lab
 from model.labs.parameters.base import Parameters
@@ -61,7 +63,7 @@ def test_the_command_line_prints_what_the_api_answers(client: TestClient) -> Non
     ("given", "field"),
     [
         ({"seed": "seven"}, "seed"), ({"d_k": 0}, "d_k"), ({"d_k": 1.5}, "d_k"), ({"rule": "twice"}, "rule"),
-        ({"dk": 3}, "dk"), ({"factor": None}, "factor"),
+        ({"dk": 3}, "dk"), ({"factor": None}, "factor"), ({"seed": True}, "seed"),
     ],
 )  # fmt: skip
 def test_unusable_parameters_are_refused_by_name(
@@ -69,6 +71,35 @@ def test_unusable_parameters_are_refused_by_name(
 ) -> None:
     body = problem(client.post("/api/labs/scaling", json=given), 422, "bad-request")
     assert body["field"] == field
+
+
+def test_a_whole_number_is_read_however_it_is_written(client: TestClient) -> None:
+    answer = client.post("/api/labs/scaling", json={"d_k": 16.0, "samples": 1e2})
+    assert answer.json()["parameters"] | {"d_k": 16, "samples": 100} == answer.json()["parameters"]
+
+
+@pytest.mark.parametrize("body", ["[]", "3", "null", '"{}"'])
+def test_a_body_that_is_no_object_is_told_to_be_one(client: TestClient, body: str) -> None:
+    answer = client.post("/api/labs/scaling", content=body, headers={"Content-Type": "application/json"})
+    assert "send a JSON object" in problem(answer, 422, "bad-request")["detail"]
+
+
+def test_an_empty_body_means_the_defaults(client: TestClient) -> None:
+    answers = [
+        client.post("/api/labs/archetypes", content=body, headers={"Content-Type": "application/json"})
+        for body in ("", "{}")
+    ]
+    assert answers[0].status_code == 200
+    assert answers[0].json() == answers[1].json()
+
+
+@pytest.mark.parametrize("path", ["/api/labs/scaling", "/api/traces", "/api/compare", "/api/models/load"])
+def test_a_name_that_is_given_twice_is_refused_by_name(client: TestClient, path: str) -> None:
+    body = '{"d_k": 8, "b": {"seed": 1, "seed": 2}}'
+    answer = client.post(path, content=body, headers={"Content-Type": "application/json"})
+    refused = problem(answer, 422, "bad-request")
+    assert refused["field"] == "seed"
+    assert "“seed” twice" in refused["detail"]
 
 
 def test_the_command_line_refuses_in_one_sentence() -> None:
@@ -175,7 +206,7 @@ def test_progress_comes_first_and_the_answer_last(counting: Lab) -> None:
 
 def test_who_has_to_wait_is_told_once_before_anything_else(counting: Lab) -> None:
     labs = Labs(_no_model)
-    with labs._slots.take():
+    with labs.lane(counting).take():
         followed = labs.follow(counting, _Steps(steps=1), threading.Event())
         first = next(followed)
         time.sleep(3 * limits.ASK_SECONDS)
@@ -185,11 +216,42 @@ def test_who_has_to_wait_is_told_once_before_anything_else(counting: Lab) -> Non
 
 def test_who_leaves_while_waiting_gives_the_place_back(counting: Lab) -> None:
     labs, left = Labs(_no_model), threading.Event()
-    with labs._slots.take():
+    with labs.lane(counting).take():
         followed = labs.follow(counting, _Steps(steps=1), left)
         next(followed)
         left.set()
         assert list(followed) == []
+
+
+def test_who_comes_when_too_many_wait_is_refused_at_once_and_the_others_are_answered(counting: Lab) -> None:
+    labs = Labs(_no_model)
+    with labs.lane(counting).take():
+        waiting = [labs.follow(counting, _Steps(steps=1), threading.Event()) for _ in range(LABS_WAITING)]
+        with pytest.raises(Busy, match="other people's experiments"):
+            labs.follow(counting, _Steps(steps=1), threading.Event())
+    assert [list(told)[-1]["words"] for told in waiting] == ["done"] * LABS_WAITING
+    assert list(labs.follow(counting, _Steps(steps=1), threading.Event()))[-1]["words"] == "done"
+
+
+def test_a_quick_lab_does_not_wait_for_a_lengthy_one(counting: Lab) -> None:
+    labs = Labs(_no_model)
+    with labs.lane(counting).take():
+        told = list(labs.follow(replace(counting, lengthy=False), _Steps(steps=1), threading.Event()))
+    assert [event["words"] for event in told] == ["step 0", "done"]
+
+
+@pytest.mark.parametrize(
+    ("clocks", "beside", "noted"), [(True, True, True), (True, False, False), (False, True, False)]
+)
+def test_a_lab_that_measures_time_says_where_another_ran_meanwhile(
+    counting: Lab, clocks: bool, beside: bool, noted: bool
+) -> None:
+    labs, left = Labs(_no_model), threading.Event()
+    other = labs.follow(replace(counting, lengthy=False), _Steps(steps=10**7), left) if beside else iter(())
+    next(other, None)
+    found = list(labs.follow(replace(counting, clocks=clocks), _Steps(steps=1), threading.Event()))[-1]
+    left.set()
+    assert (DISTURBED in found["result"]["notes"]) is noted  # type: ignore[index]
 
 
 def test_who_leaves_stops_it_and_the_next_can_begin(counting: Lab) -> None:
@@ -210,6 +272,15 @@ def test_a_stream_ends_with_the_answer_of_the_plain_request(client: TestClient) 
     assert events(answer)[-1]["result"] == client.post("/api/labs/scaling", json=ASKED).json()
 
 
+@pytest.mark.parametrize(("accept", "streams"), [
+    ("text/event-stream", True), ("application/json, Text/Event-Stream;q=0.5", True), ("", False),
+    ("text/event-stream;q=0", False), ("text/event-stream; q=0.000, */*", False), ("*/*", False),
+    ("text/event-streams", False),
+])  # fmt: skip
+def test_what_an_accept_header_asks_for(accept: str, streams: bool) -> None:
+    assert wants_stream(accept) is streams
+
+
 def test_a_check_holds_within_its_tolerance_only() -> None:
     assert Check("a", 1.0, 1.1, 0.2).holds
     assert not Check("a", 1.0, 1.3, 0.2).holds
@@ -226,6 +297,41 @@ def test_without_a_server_a_bench_has_no_models_and_nobody_listens() -> None:
         bench.Bench().model("minilm")
     bench.Bench().report(0.5, "half", None)
     assert issubclass(Cancelled, Exception)
+
+
+def test_what_the_tokenizer_tells_of_each_text_joins_the_notes(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    said = "2 pieces of the text are unknown to this model's vocabulary: ☃, ☄ became [UNK]."
+    texts: dict[str, dict[str, Any]] = {
+        "stream": {"text": "the ☃ and ☄"}, "heads": {"text": "the ☃ and ☄", "layer": 0, "head": 0},
+        "order": {"text": "the ☃ and ☄", "other": "and ☃ the ☄"}, "block": {"text": "the ☃ and ☄"},
+    }  # fmt: skip
+    with serving(write_models(tmp_path_factory.mktemp("notices"))) as client:
+        load(client, BERT)
+        for lab, given in texts.items():
+            answer = client.post(f"/api/labs/{lab}", json={"model": BERT, **given})
+            assert answer.json()["notes"].count(said) == 1, (lab, answer.text)
+            plain = {
+                name: "the animal" if name in ("text", "other") else value for name, value in given.items()
+            }
+            assert "unknown" not in client.post(f"/api/labs/{lab}", json={"model": BERT, **plain}).text
+
+
+def test_a_long_text_is_refused_before_it_runs_with_the_smaller_of_both_limits(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(write_models(tmp_path_factory.mktemp("long"))) as client:
+        load(client, BERT)
+        monkeypatch.setattr(reading, "run_ids", pytest.fail)
+        for lab, text in (("attention-row", "the " * 200), ("stream", "the " * 200)):
+            answer = client.post(f"/api/labs/{lab}", json={"model": BERT, "text": text, "layer": 0})
+            told = problem(answer, 422, "too-long")
+            limit = told["limit"]
+            assert told["tokens"] > limit
+            assert f"{BERT} was made for {limit}" in told["detail"]
+            fits = client.post("/api/traces", json={"model": BERT, "text": text[: told["cut"]]})
+            assert len(fits.json()["tokens"]) == limit
 
 
 def test_limits_are_the_last_places_there_are(tmp_path_factory: pytest.TempPathFactory) -> None:

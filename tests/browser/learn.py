@@ -55,7 +55,7 @@ class Learn(Atlas):
 
     def fact(self, section: str, path: str) -> str:
         """What a sentence of a section says for a fact."""
-        return self.page.locator(f'#{section} [data-fact="{path}"]').first.inner_text()
+        return plain(self.page.locator(f'#{section} [data-fact="{path}"]').first.inner_text())
 
     def problem(self, name: str) -> str:
         """What a lab says went wrong; empty where nothing did."""
@@ -85,10 +85,22 @@ def _enter(control: Locator, value: object) -> None:
         control.dispatch_event("change")
 
 
+def plain(text: str) -> str:
+    """The text with the spaces of a keyboard: the page has narrow ones, and some that no line breaks at."""
+    return text.translate(_SPACES)
+
+
+_SPACES = {0x00A0: " ", 0x202F: " ", 0x2009: " "}
 _RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
+
+
+_POWERS = tuple("⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
 def number(text: str) -> float:
     """A number as the page writes it: 1,536 or 1.43 · 10⁻¹⁷ or 65.6 %, without the percent."""
-    mantissa, _, exponent = text.replace(",", "").replace("−", "-").replace(" %", "").partition(" · 10")
+    bare = plain(text).replace(",", "").replace("−", "-").replace(" %", "")
+    if bare.startswith("10") and bare[2:3] in _POWERS:
+        bare = f"1 · {bare}"
+    mantissa, _, exponent = bare.partition(" · 10")
     return float(mantissa) * 10.0 ** int(exponent.translate(_RAISED) or "0")

@@ -55,6 +55,12 @@ def test_a_query_and_a_key_are_picked_and_their_products_add_up(learn: Learn) ->
     assert total["measured"] == pytest.approx(np.dot(pair["q"], pair["k"]), abs=1e-4)
     assert all(learn.checks("look-up").values())
     assert "q = x·W_Q + b, largest difference" in learn.checks("look-up")
+    said = learn.page.locator("#look-up")
+    assert "adds a fixed vector b" in said.inner_text()
+    assert "[CLS] and [SEP]" in said.inner_text()
+    learn.set("look-up", model="smollm2")
+    assert "adds a fixed vector b" not in said.inner_text()
+    assert "rotates q and k" in said.inner_text()
 
 
 def test_every_stage_of_a_row_and_its_sum(learn: Learn) -> None:
@@ -65,14 +71,17 @@ def test_every_stage_of_a_row_and_its_sum(learn: Learn) -> None:
     weights = [number(cells[-2]) for cells in rows]
     assert len(rows) == 16
     assert sum(weights) == pytest.approx(1, abs=2e-3)
-    scaled = np.array([float(cells[2]) for cells in rows])
+    scaled = np.array([number(cells[2]) for cells in rows])
     np.testing.assert_allclose(weights, np.exp(scaled) / np.exp(scaled).sum(), rtol=5e-3)
     assert learn.check("row", "sum of the weights")["measured"] == pytest.approx(1, abs=1e-6)
 
 
 def test_the_causal_mask_forbids_what_comes_later(learn: Learn) -> None:
     learn.visit("attention")
+    learn.lab("row")
+    assert "Choose the causal mask" in learn.page.locator("#row").inner_text()
     learn.set("row", mask="causal")
+    assert "Choose the causal mask" not in learn.page.locator("#row").inner_text()
     rows = table(learn.page.locator("#row"))
     assert learn.fact("row", "forbidden") == "5"
     assert [cells[-3] == "−∞" for cells in rows] == [place > 10 for place in range(16)]
@@ -118,12 +127,13 @@ def test_masks_are_swapped_on_the_same_weights(learn: Learn) -> None:
     learn.visit("attention")
     learn.lab("mask")
     for mask, reach, forbidden in (
-        ("causal", 2, 120),
+        ("causal", None, 120),
         ("window", 3, 256 - 58),
         ("prefix", 5, 110),
-        ("own", 2, 0),
+        ("own", None, 0),
     ):
-        learn.set("mask", mask=mask, reach=reach)
+        learn.set("mask", mask=mask, **({} if reach is None else {"reach": reach}))
+        assert learn.lab("mask").locator('[data-control="reach"]').first.is_visible() == (reach is not None)
         assert learn.fact("mask", "forbidden") == str(forbidden)
         assert all(learn.checks("mask").values())
     assert learn.charts("mask") == ["own", "chosen"]
@@ -134,8 +144,9 @@ def test_under_a_causal_mask_no_token_notices_another_ending(learn: Learn) -> No
     learn.lab("future")
     assert number(learn.fact("future", "noticed_own")) > 10
     assert learn.check("future", "what earlier tokens notice under the chosen mask")["measured"] == 0
+    assert "do not move at all" in learn.page.locator("#future .finding").inner_text()
     learn.set("future", mask="bidirectional", ending="hungry.")
-    assert learn.fact("future", "other_last") == "hungry"
+    assert learn.fact("future", "other_last") == "hungry."
     assert number(learn.fact("future", "noticed_chosen")) > 1
     assert learn.checks("future") == {}
 
@@ -146,16 +157,23 @@ def test_outputs_and_predictions_change_with_the_mask(learn: Learn) -> None:
     before = table(learn.page.locator("#outputs"))
     assert [row[1] for row in before] != [row[3] for row in before]
     learn.set("outputs", mask="causal")
-    assert learn.fact("outputs", "moved_mean") == "0 %"
+    said = learn.page.locator("#outputs").inner_text()
+    assert "No output moves" in said
+    assert "look ahead" not in said
     after = table(learn.page.locator("#outputs"))
     assert [row[1:3] for row in after] == [row[3:] for row in after] == [row[1:3] for row in before]
+    learn.set("outputs", model="minilm", mask="causal")
+    said = learn.page.locator("#outputs").inner_text()
+    assert "no longer look ahead" in said
+    assert "predicts no token" in said
+    assert len(table(learn.page.locator("#outputs"))) == 1
 
 
 def test_a_token_that_is_not_there_gives_way_to_the_first_and_another_can_be_picked(learn: Learn) -> None:
     learn.tolerate(REFUSED)
     learn.visit("attention")
     learn.set("look-up", text="A short text.")
-    assert "first place is shown" in learn.lab("look-up").locator(".notes").inner_text()
+    assert "query 0 is shown" in learn.lab("look-up").locator(".notes").inner_text()
     assert learn.fact("look-up", "query") == "[CLS]"
     learn.page.locator("#look-up .pick-tokens .query").nth(1).click()
     learn.lab("look-up")

@@ -22,9 +22,14 @@ def test_a_walk_through_one_block(learn: Learn) -> None:
     assert steps.count() == 8
     assert "13 × 384" in steps.nth(0).inner_text()
     assert "13 × 1536" in steps.nth(4).inner_text()
-    assert learn.fact("walk", "placement") == "post"
+    assert learn.fact("walk", "norms_stand") == "after each sum"
+    formula = learn.page.locator("#walk [data-if] math:visible")
+    assert formula.count() == 2
+    post = formula.first.text_content()
     learn.set("walk", model="smollm2", layer=3)
-    assert learn.fact("walk", "placement") == "pre"
+    assert learn.fact("walk", "norms_stand") == "before each sublayer"
+    assert formula.count() == 2
+    assert formula.first.text_content() != post
     assert "11 × 1536" in steps.nth(5).inner_text()
     assert next(iter(learn.checks("walk"))).startswith("x + attention = x′")
     assert all(learn.checks("walk").values())
@@ -46,7 +51,12 @@ def test_how_much_each_sublayer_writes(learn: Learn) -> None:
     learn.lab("writes")
     first, last = (number(learn.fact("writes", name)) for name in ("first", "last"))
     assert last > 20 * first
+    assert learn.fact("writes", "more").startswith("feed-forward in layer 0")
     learn.set("writes", model="minilm")
+    assert learn.fact("writes", "more") == "feed-forward in layer 5 (1.038)"
+    checks = learn.checks("writes")
+    assert all(checks.values())
+    assert sum("largest difference of its share" in name for name in checks) == 2
     assert number(learn.fact("writes", "last")) < 2 * number(learn.fact("writes", "first"))
 
 
@@ -101,18 +111,23 @@ def test_parts_taken_out_of_a_real_model(learn: Learn) -> None:
     learn.visit("block")
     learn.lab("switches")
     assert number(learn.fact("switches", "changed_sameness")) == pytest.approx(1, abs=1e-3)
+    assert learn.fact("switches", "verdict") == "the tokens can no longer be told apart: all point one way"
     learn.set("switches", leave_out="sublayer", around="ffn", where="one layer", layer=5)
+    assert learn.fact("switches", "without") == "feed-forward in layer 5"
+    assert "told apart" in learn.fact("switches", "verdict")
+    assert all(learn.checks("switches").values())
     assert number(learn.fact("switches", "changed_sameness")) < 0.9
     learn.set("switches", model="smollm2", leave_out="norm", around="both", where="every layer")
     notes = learn.lab("switches").locator(".notes").inner_text()
     assert "grew out of range before layer" in notes
+    assert not learn.page.locator('#switches [data-fact="verdict"]').is_visible()
 
 
 def test_what_cannot_be_run_is_said(learn: Learn) -> None:
     learn.tolerate(REFUSED)
     learn.visit("block")
     learn.set("walk", layer=200)
-    assert "There is no layer 200: this model has layers 0 to 5" in learn.problem("walk")
+    assert learn.problem("walk") == "Layer: write a whole number between 0 and 5."
     learn.set("walk", layer=5)
     assert learn.problem("walk") == ""
     learn.set("gradients", depth=129)

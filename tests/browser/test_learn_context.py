@@ -19,6 +19,7 @@ def test_the_word_parts_from_itself_and_does_not_in_one_sentence(learn: Learn) -
     assert learn.check("parting", START)["measured"] == pytest.approx(1, abs=1e-5)
     learn.set("parting", first=SAME, second=SAME)
     assert number(learn.fact("parting", "end")) == pytest.approx(1, abs=1e-4)
+    assert "one and the same at every layer" in learn.fact("parting", "parting")
     learn.set("parting", second="He put money in the bank.")
     assert number(learn.fact("parting", "end")) < 0.99
 

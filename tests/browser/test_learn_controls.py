@@ -122,7 +122,9 @@ def test_words_go_with_their_counts(learn: Learn) -> None:
     learn.set("row", text="Yes no", mask="causal")
     text = learn.page.locator("#row").inner_text()
     forbidden = learn.fact("row", "forbidden")
-    assert f"forbids this query {forbidden} {'key' if forbidden == '1' else 'keys'}." in text
+    assert (
+        f"forbids this query {forbidden} {'key' if forbidden == '1' else 'keys'}: what is forbidden" in text
+    )
     learn.visit("context")
     learn.lab("senses")
     assert not re.search(r"from \d+ layers? on", learn.page.locator("#senses").inner_text())
@@ -229,26 +231,32 @@ def _occupy(server: str) -> Any:
 
 
 def test_who_waits_for_another_experiment_is_told_once_and_may_stop(learn: Learn) -> None:
-    learn.visit("scaling")
+    learn.visit("recurrence")
+    quick = learn.set("gradients", distance=8, seeds=1)
     other = _occupy(learn.server)
-    box = learn.page.locator('[data-testid=lab-spread] [data-control="seed"]')
-    box.fill("5")
-    box.blur()
-    wait = learn.page.locator("[data-testid=lab-spread] .lab-wait")
+    lab = learn.page.get_by_test_id("lab-gradients")
+    lab.locator(".run-lab").click()
+    wait = lab.locator(".lab-wait")
     wait.wait_for(state="visible")
     learn.page.wait_for_function(
-        "() => document.querySelector('[data-testid=lab-spread] .lab-wait').innerText.includes('another')"
+        "() => document.querySelector('[data-testid=lab-gradients] .lab-wait').innerText.includes('another')"
     )
     assert wait.inner_text().strip() == "waiting for another experiment to end"
-    stop = learn.page.locator("[data-testid=lab-spread] .run-lab")
-    assert stop.inner_text() == "Stop"
-    stop.click()
+    assert lab.locator(".run-lab").inner_text() == "Stop"
+    lab.locator(".run-lab").click()
     said = "Stopped before anything was complete: what is shown is of the run before."
-    assert learn.problem("spread") == said
-    assert not stop.is_visible()
+    assert learn.problem("gradients") == said
     other.close()
-    assert learn.set("spread", seed=6)["seed"] == 6
+    assert learn.set("gradients", seed=6)["distance"] == quick["distance"]
+    assert learn.problem("gradients") == ""
+
+
+def test_a_quick_experiment_does_not_wait_behind_a_lengthy_one(learn: Learn) -> None:
+    learn.visit("scaling")
+    other = _occupy(learn.server)
+    assert learn.set("spread", seed=5)["seed"] == 5
     assert learn.problem("spread") == ""
+    other.close()
 
 
 def test_stopping_before_the_first_part_says_so(learn: Learn) -> None:

@@ -51,6 +51,7 @@ def test_the_neurons_of_a_picked_token(learn: Learn) -> None:
     learn.set("neurons", by="what they write")
     learn.set("neurons", layer=2, model="minilm")
     assert learn.fact("neurons", "expansion") == "4"
+    assert not learn.page.locator('#neurons [data-fact="predicted"]').is_visible()
     assert "no next token" in learn.lab("neurons").locator(".notes").inner_text()
 
 
@@ -60,6 +61,10 @@ def test_where_paris_enters(learn: Learn) -> None:
     assert learn.fact("facts", "answer") == "␣Paris"
     assert learn.fact("facts", "rank") == "1"
     assert all(learn.checks("facts").values())
+    parts = [
+        number(learn.fact("facts", f"totals.{name}")) for name in ("feed-forward", "attention", "embedding")
+    ]
+    assert sum(parts) == pytest.approx(number(learn.fact("facts", "logit")), abs=0.02)
     assert learn.charts("facts") == ["rank", "direct", "causal"]
     before = learn.fact("facts", "p")
     learn.set("facts", prompt="The capital of Italy is", answer="Rome")

@@ -30,6 +30,18 @@ def test_all_heads_of_a_layer_and_one_of_them_large(learn: Learn) -> None:
     assert learn.fact("all-heads", "heads") == "9"
 
 
+def test_one_pattern_for_all_heads_costs_the_model_its_guesses(learn: Learn) -> None:
+    learn.visit("heads")
+    learn.lab("one-pattern")
+    own, one = (number(learn.fact("one-pattern", f"surprise.{which}")) for which in ("own", "one"))
+    assert one > own + 2
+    assert learn.fact("one-pattern", "surprise.change") == "more"
+    assert all(learn.checks("one-pattern").values())
+    learn.set("one-pattern", model="minilm")
+    assert number(learn.fact("one-pattern", "cosine.one")) < 0.9
+    expect(learn.page.locator("#one-pattern [data-if=surprise]")).to_be_hidden()
+
+
 def test_heads_add_up_to_the_layers_output_whatever_the_layer(learn: Learn) -> None:
     learn.visit("heads")
     seen = set()
@@ -87,6 +99,11 @@ def test_heads_that_link_it_to_animal(learn: Learn) -> None:
     learn.set("search", target="animal", model="smollm2")
     assert learn.problem("search") == ""
     assert learn.fact("search", "heads") == "270"
+    learn.set("search", word="animal", target="it")
+    expect(learn.page.locator("#search a.see")).to_be_hidden()
+    finding = learn.page.locator("#search .finding").inner_text()
+    assert "No head links “animal” to “it”" in finding
+    assert "–" not in finding
 
 
 def test_the_search_leads_to_that_head_in_explore(learn: Learn) -> None:
@@ -105,8 +122,8 @@ def test_labels_with_their_definitions_scores_and_the_users_text(learn: Learn) -
     learn.visit("heads")
     learn.lab("labels")
     assert learn.fact("labels", "best.name") == "L3H1"
-    assert learn.fact("labels", "best.here") == "it → animal 0.677"
-    assert learn.fact("labels", "best.active") == "active"
+    said = "In your text L3H1 links it → animal 0.677: it is active there."
+    assert learn.fact("labels", "best.said") == said
     assert "antecedent" in learn.fact("labels", "chosen.definition")
     assert all(learn.checks("labels").values())
     score, beside, fixed = (
@@ -115,7 +132,7 @@ def test_labels_with_their_definitions_scores_and_the_users_text(learn: Learn) -
     assert score - beside == pytest.approx(fixed, abs=1e-3)
     assert "L3H1" in learn.fact("labels", "several_example")
     learn.set("labels", text="The dog sleeps.")
-    assert learn.fact("labels", "best.active") == "without an occasion"
+    assert learn.fact("labels", "best.said") == "Of L3H1 your text shows nothing: no pronoun."
     learn.set("labels", label="previous")
     assert learn.fact("labels", "best.name") == "L0H2"
     assert number(learn.fact("labels", "best.score")) > 0.99

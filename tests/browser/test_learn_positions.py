@@ -18,7 +18,8 @@ def page(learn: Learn) -> Learn:
 
 
 def test_the_norm_is_half_the_width_and_the_wavelength_follows_the_pair(page: Learn) -> None:
-    page.set("waves", d_model=512, pair=100)
+    page.set("waves", d_model=512)
+    page.set("waves", pair=100)
     norm = page.check("waves", "‖PE‖² = d/2 at every position")
     assert (norm["measured"], norm["holds"]) == (pytest.approx(256), True)
     assert number(page.fact("waves", "wavelength")) == pytest.approx(
@@ -39,7 +40,7 @@ def test_wavelengths_follow_the_base(page: Learn) -> None:
 
 
 def test_dot_products_are_the_published_ones(page: Learn) -> None:
-    page.set("distance", d_model=512, offset=50, position=31)
+    page.set("distance", d_model=512, position=31, offset=50)
     for step in (1, 7, 50):
         found = page.check("distance", f"PE(p) · PE(p + {step}) at every p")
         assert found["holds"]
@@ -50,16 +51,25 @@ def test_dot_products_are_the_published_ones(page: Learn) -> None:
 
 
 def test_the_rotation_carries_any_position_on(page: Learn) -> None:
-    for offset in (1, -3, 40):
-        page.set("rotation", offset=offset, position=60)
+    page.set("rotation", position=60)
+    for offset, step, plus in ((1, "1", "p + 1"), (-3, "−3", "p − 3"), (40, "40", "p + 40")):
+        page.set("rotation", offset=offset)
         assert page.fact("rotation", "end") == str(60 + offset)
-        assert page.check("rotation", f"R({offset}) PE(p) − PE(p + {offset}) at every p, largest")["holds"]
+        assert page.check("rotation", f"R({step}) PE(p) less PE({plus}) at every p, largest")["holds"]
+
+
+def test_no_position_below_zero_is_shown(page: Learn) -> None:
+    page.tolerate(REFUSED)
+    page.set("rotation", position=5, offset=-6)
+    assert "positions begin at 0" in page.problem("rotation")
+    page.set("rotation", offset=-5)
+    assert (page.problem("rotation"), page.fact("rotation", "end")) == ("", "0")
 
 
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"d_model": 7}, "even width"),
+        ({"d_model": 7}, "a multiple of 2"),
         ({"base": 0}, "Base: write a number between 1 and 1,000,000,000."),
         ({"base": -5}, "Base: write a number between 1 and"),
         ({"length": "long"}, "Length: write a whole number between 1 and 2,048."),
@@ -177,9 +187,6 @@ def test_the_learned_table_is_compared_and_taken_apart(page: Learn) -> None:
     assert page.charts("learned") == ["one", "similarity", "table"]
     assert all(page.checks("learned-waves").values())
     assert page.page.locator("#learned-waves .lab-table tbody tr").count() == 5
-    page.tolerate(REFUSED)
-    page.set("learned", model="smollm2")
-    assert "no learned table" in page.problem("learned")
 
 
 def test_order_is_lost_without_positions_and_found_with_them_or_a_causal_mask(page: Learn) -> None:
@@ -194,6 +201,24 @@ def test_order_is_lost_without_positions_and_found_with_them_or_a_causal_mask(pa
     page.tolerate(REFUSED)
     page.set("order", other="a dog sees the bird")
     assert "same tokens" in page.problem("order")
+    page.set("order", other="the cat sees a dog")
+    assert page.page.locator("#order .finding:visible").all_inner_texts() == [
+        "Both texts are the same: there is nothing to tell apart. Give the same words in another order."
+    ]
+
+
+def test_it_is_said_to_fade_only_where_it_does(page: Learn) -> None:
+    page.set("rope-distance", length=256)
+    assert "the bound sinks" in page.page.locator("#rope-distance .finding").inner_text()
+    page.set("rope-distance", base=1)
+    assert "hardly anything fades" in page.page.locator("#rope-distance .finding").inner_text()
+
+
+def test_a_key_that_the_mask_hides_is_said(page: Learn) -> None:
+    page.lab("rope-real")
+    assert "hides it" not in page.page.locator("#rope-real .finding").inner_text()
+    page.set("rope-real", query=1, key=3)
+    assert "hides it" in page.page.locator("#rope-real .finding").inner_text()
 
 
 def test_the_share_of_the_first_token_tells_the_place_under_a_causal_mask(page: Learn) -> None:

@@ -58,8 +58,10 @@ def test_the_ways_follow_ends_that_are_moved_by_keyboard(page: Learn) -> None:
     page.page.keyboard.press("Home")
     page.page.wait_for_selector('#paths [data-route="recurrent"][data-hops="none"]', state="attached")
     page.lab("paths")
-    assert page.fact("paths", "ways.self_attention") == "1 hop"
-    assert page.fact("paths", "ways.recurrent") == "no way"
+    assert page.fact("paths", "way") == "1 hop in self-attention and 1 hop in a window"
+    assert all(page.checks("paths").values())
+    labels = page.page.locator("#paths .place").all_text_contents()
+    assert labels == ["source 2", "target 0"]
     assert page.fact("paths", "target") == "0"
 
 
@@ -76,9 +78,8 @@ def test_the_ways_follow_ends_that_are_dragged(page: Learn) -> None:
     page.page.mouse.up()
     page.page.wait_for_selector('#paths [data-route="recurrent"][data-hops="6"]', state="attached")
     page.lab("paths")
-    assert (page.fact("paths", "ways.recurrent"), page.fact("paths", "ways.window_attention")) == (
-        "6 hops",
-        "3 hops",
+    assert page.fact("paths", "way") == (
+        "6 hops in a recurrent net, 1 hop in self-attention and 3 hops in a window"
     )
     assert all(page.checks("paths").values())
 
@@ -110,6 +111,13 @@ def test_recall_is_trained_live_and_only_attention_spans_the_gap(page: Learn) ->
     assert number(page.fact("recall", "last.attention")) > 90
     assert number(page.fact("recall", "last.rnn")) < 40
     assert all(page.checks("recall").values())
+
+
+def test_an_rnn_can_only_guess_across_a_gap_that_no_gradient_crosses(page: Learn) -> None:
+    page.set("recall", longest_gap=64)
+    check = page.check("recall", "RNN at gap 64, whose gradient is lost on the way: no better than guessing")
+    assert check["expected"] == 0.125
+    assert check["holds"]
 
 
 def test_training_can_be_stopped(page: Learn) -> None:

@@ -39,7 +39,7 @@ def test_extremes_get_a_clear_answer(learn: Learn) -> None:
     learn.tolerate(REFUSED)
     learn.visit("scaling")
     learn.set("spread", d_k=65_536)
-    assert "choose at most 5035 samples" in learn.problem("spread")
+    assert "choose at most 5,035 samples" in learn.problem("spread")
     learn.set("spread", samples=100)
     assert learn.problem("spread") == ""
     assert learn.check("spread", "variance of q·k")["expected"] == 65_536
@@ -96,7 +96,7 @@ def test_real_heads_follow_the_scale(learn: Learn) -> None:
     learn.page.locator('#real [data-pick="head"]').select_option("2")
     learn.lab("real")
     assert number(learn.fact("real", "raw_spread")) == number(learn.fact("real", "most_spread"))
-    check = learn.check("real", "spread within a row, after the scale")
+    check = learn.check("real", "scaled spread of L0H2, row by row from q and k")
     assert number(learn.fact("real", "scaled_spread")) == pytest.approx(check["measured"], rel=1e-3)
     learn.lab("curve")
     own = number(learn.fact("curve", "all_own_entropy"))

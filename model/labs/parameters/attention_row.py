@@ -7,8 +7,8 @@ from pydantic import Field
 from model.labs.parameters.base import ModelName, Parameters, Text
 
 SENTENCE = "The animal didn't cross the street because it was too tired."
-Layer = Annotated[int, Field(ge=0, le=199, description="the layer, from 0")]
-Head = Annotated[int, Field(ge=0, le=199, description="the head, from 0")]
+Layer = Annotated[int, Field(ge=0, le=9999, description="the layer, from 0")]
+Head = Annotated[int, Field(ge=0, le=9999, description="the head, from 0")]
 Token = Annotated[int, Field(ge=0, le=127)]
 Ending = Annotated[str, Field(min_length=1, max_length=200, description="what replaces the last word")]
 
@@ -45,5 +45,13 @@ class MaskSwap(Parameters):
             json_schema_extra={"labels": {"own": "the model's own"}},
         ),
     ] = "causal"
-    reach: Annotated[int, Field(ge=0, le=127, description="tokens of a window or a prefix")] = 2
+    reach: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=127,
+            description="tokens of a window or a prefix",
+            json_schema_extra={"needs": {"mask": ["window", "prefix"]}},
+        ),
+    ] = 2
     ending: Ending = "wide."

@@ -6,8 +6,12 @@ from pydantic import Field, JsonValue
 
 from model.labs.parameters.base import ModelName, Parameters, Seed, Text
 
-Layer = Annotated[int, Field(ge=0, le=255, description="the layer, counted from 0")]
+Layer = Annotated[int, Field(ge=0, le=9999, description="the layer, counted from 0")]
 NORM_LABELS: dict[str, JsonValue] = {"none": "no norm", "layer": "LayerNorm", "rms": "RMSNorm"}
+NORM_EXTRA: dict[str, JsonValue] = {
+    "labels": NORM_LABELS,
+    "needs": {"compare": ["residuals", "placement"]},
+}
 PART_LABELS: dict[str, JsonValue] = {"both": "attention and feed-forward", "ffn": "feed-forward alone"}
 SENTENCE = "The cat sat on the mat because it was tired."
 
@@ -26,7 +30,7 @@ class Stream(Parameters):
 
     model: ModelName = "minilm"
     text: Text = SENTENCE
-    layer: Annotated[int, Field(ge=0, le=255, description="the layer whose norms the table shows")] = 0
+    layer: Annotated[int, Field(ge=0, le=9999, description="the layer whose norms the table shows")] = 0
 
 
 class Switches(Parameters):
@@ -45,7 +49,15 @@ class Switches(Parameters):
     where: Annotated[Literal["every layer", "one layer"], Field(description="in which layers")] = (
         "every layer"
     )
-    layer: Annotated[int, Field(ge=0, le=255, description="the layer, where it is left out in one")] = 0
+    layer: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=9999,
+            description="the layer, where it is left out in one",
+            json_schema_extra={"needs": {"where": ["one layer"]}},
+        ),
+    ] = 0
 
 
 class Depth(Parameters):
@@ -56,14 +68,23 @@ class Depth(Parameters):
         Field(description="what the lines differ in; everything else is as set here"),
     ] = "residuals"
     depth: Annotated[int, Field(ge=1, le=128, description="blocks, one on the other")] = 64
-    residual: Annotated[bool, Field(description="x + f(x) rather than f(x)")] = True
+    residual: Annotated[
+        bool,
+        Field(
+            description="x + f(x) rather than f(x)",
+            json_schema_extra={"needs": {"compare": ["norms", "placement"]}},
+        ),
+    ] = True
     norm: Annotated[
         Literal["none", "layer", "rms"],
-        Field(description="no norm, LayerNorm or RMSNorm", json_schema_extra={"labels": NORM_LABELS}),
+        Field(description="no norm, LayerNorm or RMSNorm", json_schema_extra=NORM_EXTRA),
     ] = "layer"
     placement: Annotated[
         Literal["pre", "post"],
-        Field(description="x + f(norm(x)), or norm(x + f(x)) as in the first Transformer"),
+        Field(
+            description="x + f(norm(x)), or norm(x + f(x)) as in the first Transformer",
+            json_schema_extra={"needs": {"compare": ["residuals", "norms"], "norm": ["layer", "rms"]}},
+        ),
     ] = "pre"
     parts: Annotated[
         Literal["both", "ffn"],

@@ -15,14 +15,19 @@ class Context(Parameters):
     word: Annotated[
         str, Field(min_length=1, max_length=200, description="the word that both sentences hold")
     ] = "bank"
-    first: Text = "They tied the boat to a tree on the river and sat down on the bank."
-    second: Text = "She took her savings and opened an account at the bank."
+    first: Annotated[Text, Field(description="the first sentence")] = (
+        "They tied the boat to a tree on the river and sat down on the bank."
+    )
+    second: Annotated[Text, Field(description="the second sentence")] = (
+        "She took her savings and opened an account at the bank."
+    )
     layer: Layer = 0
     senses: Annotated[
         str,
         Field(
             max_length=10_000,
             description="one example sentence of each sense, each on its own line, or none",
+            json_schema_extra={"lines": 4},
         ),
     ] = (
         "Fishermen stood in the mud on the other side of the stream, below the steep bank.\n"

@@ -10,7 +10,7 @@ from model.labs.parameters.base import ModelName, Parameters
 class CrossAttention(Parameters):
     """Where a decoder looks in what its encoder heard or read, token by token."""
 
-    model: ModelName = "whisper-tiny.en"
+    model: Annotated[ModelName, Field(json_schema_extra={"takes": "cross"})] = "whisper-tiny.en"
     recording: Annotated[
         str, Field(max_length=100, description="the sound for a model that hears; empty: the first there is")
     ] = ""

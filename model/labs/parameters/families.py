@@ -41,9 +41,16 @@ class Families(Parameters):
 class ConfigCard(Parameters):
     """The same for a config.json of your own."""
 
-    text: Annotated[str, Field(min_length=2, max_length=100_000, description="the text of a config.json")] = (
-        json.dumps(published().models["gpt2"].config, indent=2)
-    )
+    text: Annotated[
+        str,
+        Field(
+            title="config.json",
+            min_length=2,
+            max_length=100_000,
+            description="the text of a config.json",
+            json_schema_extra={"file": True},
+        ),
+    ] = json.dumps(published().models["gpt2"].config, indent=2)
     tokens: Tokens = 1024
     precision: Numbers = "bfloat16"
 

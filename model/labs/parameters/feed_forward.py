@@ -6,7 +6,7 @@ from pydantic import Field
 
 from model.labs.parameters.base import ModelName, Parameters, Seed, Text
 
-Layer = Annotated[int, Field(ge=0, le=255, description="the layer, counted from 0")]
+Layer = Annotated[int, Field(ge=0, le=9999, description="the layer, counted from 0")]
 
 
 class Activations(Parameters):
@@ -46,7 +46,7 @@ class Neurons(Parameters):
 class Facts(Parameters):
     """Where a model's answer enters its stream."""
 
-    model: ModelName = "smollm2"
+    model: Annotated[ModelName, Field(json_schema_extra={"takes": ["one stack", "logits"]})] = "smollm2"
     prompt: Text = "The capital of France is"
     answer: Annotated[
         str, Field(min_length=1, max_length=200, description="the answer whose first token is followed")

@@ -49,8 +49,10 @@ class HeadSearch(Parameters):
     target: Annotated[
         Word, Field(description="the word that is looked at, or a special token by its name")
     ] = "animal"
-    word_occurrence: Occurrence = 1
-    target_occurrence: Occurrence = 1
+    word_occurrence: Annotated[Occurrence, Field(description="which of several such words looks, from 1")] = 1
+    target_occurrence: Annotated[
+        Occurrence, Field(description="which of several such words is looked at, from 1")
+    ] = 1
 
 
 class HeadLabels(Parameters):
@@ -58,4 +60,17 @@ class HeadLabels(Parameters):
 
     model: ModelName = "minilm"
     text: Text = ANIMAL
-    label: Annotated[Label, Field(description="the label whose scores are drawn")] = "previous"
+    label: Annotated[
+        Label,
+        Field(
+            description="the label whose scores are drawn",
+            json_schema_extra={"labels": {"first": "first token", "list": "list items"}},
+        ),
+    ] = "previous"
+
+
+class OnePattern(Parameters):
+    """What a model loses where the heads of each layer must share a pattern."""
+
+    model: ModelName = "smollm2"
+    text: Text = ANIMAL

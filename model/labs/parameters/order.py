@@ -14,11 +14,14 @@ class Order(Parameters):
     """Two orders of the same words on one model, with and without positions."""
 
     model: ModelName = "minilm"
-    text: Text = "Dog bites man"
+    text: Text = "the dog bites the man"
     other: Annotated[
         str, Field(min_length=1, max_length=20_000, description="the same words in another order")
-    ] = "Man bites dog"
-    positions: Annotated[Told, Field(description="what the model is told of positions")] = "off"
+    ] = "the man bites the dog"
+    positions: Annotated[
+        Told,
+        Field(description="what the model is told of positions; shuffled: each token hears another's place"),
+    ] = "off"
     mask: Annotated[Sight, Field(description="which tokens a token sees")] = "own"
     seed: Seed = 0
 

@@ -19,17 +19,17 @@ class Positions(Parameters):
         float, Field(ge=1, le=1e9, description="the wavelengths grow from 2π towards 2π times this number")
     ] = 10_000.0
     length: Annotated[int, Field(ge=1, le=2048, description="how many positions there are")] = 128
-    pair: Annotated[int, Field(ge=0, le=511, description="the pair of dimensions, counted from 0")] = 8
+    pair: Annotated[int, Field(ge=0, le=511, description="the pair of dimensions, counted from 0")] = 0
     position: Annotated[int, Field(ge=0, le=2047, description="the position p to start from")] = 10
     offset: Annotated[
-        int, Field(ge=-2047, le=2047, description="the step k from p to p + k, in positions")
+        int, Field(ge=-2047, le=2047, description="the step k from p to p + k, which is no less than 0")
     ] = 7
 
 
 class LearnedPositions(Parameters):
     """A table of positions that a real model has learned."""
 
-    model: ModelName = "minilm"
+    model: Annotated[ModelName, Field(json_schema_extra={"takes": "learned"})] = "minilm"
     position: Annotated[
         int, Field(ge=0, le=1_000_000, description="the position that all others are compared with")
     ] = 100

@@ -20,6 +20,9 @@ KeepBias = Annotated[
 ]
 
 
+MOST_GAP, MOST_STEPS = 256, 1000
+
+
 class Recurrence(Parameters):
     """Steps and operations of nets of one layer against the length of the sequence."""
 
@@ -62,11 +65,11 @@ class Recall(Parameters):
     """Nets trained to name a symbol that they saw before a gap of noise."""
 
     longest_gap: Annotated[
-        int, Field(ge=1, le=256, description="the longest gap between symbol and question")
+        int, Field(ge=1, le=MOST_GAP, description="the longest gap between symbol and question")
     ] = 64
     symbols: Annotated[int, Field(ge=2, le=32, description="how many symbols there are to tell apart")] = 8
     width: Annotated[int, Field(ge=4, le=64, description="d, the width of embeddings and of the state")] = 32
-    steps: Annotated[int, Field(ge=1, le=1000, description="training steps at each gap")] = 80
+    steps: Annotated[int, Field(ge=1, le=MOST_STEPS, description="training steps at each gap")] = 80
     keep_bias: KeepBias = 0.0
     seed: Seed = 0
 
@@ -81,4 +84,3 @@ class Paths(Parameters):
         int,
         Field(ge=1, le=16, description="how far to each side a window of attention or a convolution sees"),
     ] = 2
-    seed: Seed = 0

@@ -20,8 +20,8 @@ class RopeLab(Parameters):
     base: Annotated[
         float, Field(ge=1, le=1e9, description="plane i turns by base^(-2i/d_k) radians a step")
     ] = 1e4
-    m: Annotated[int, Field(ge=0, le=32_768, description="position of the query")] = 20
-    n: Annotated[int, Field(ge=0, le=32_768, description="position of the key")] = 12
+    m: Annotated[int, Field(ge=0, le=32_768, title="query at m", description="position of the query")] = 20
+    n: Annotated[int, Field(ge=0, le=32_768, title="key at n", description="position of the key")] = 12
     length: Annotated[
         int, Field(ge=1, le=32_768, description="the farthest distance and shift that are tried")
     ] = 256
@@ -49,7 +49,7 @@ class RopeLab(Parameters):
 class RopeModel(Parameters):
     """A query and a key of a real model, moved to other positions by the model's own rotation."""
 
-    model: ModelName = "smollm2"
+    model: Annotated[ModelName, Field(json_schema_extra={"takes": ["one stack", "rope"]})] = "smollm2"
     text: Text = "The animal didn't cross the street because it was too tired."
     layer: Annotated[int, Field(ge=0, le=1000, description="a layer, counted from 0")] = 3
     head: Annotated[int, Field(ge=0, le=1000, description="a query head, counted from 0")] = 0

@@ -17,7 +17,15 @@ ChosenRule = Annotated[
         json_schema_extra={"labels": {**LABELS, "own": "own factor"}},
     ),
 ]
-Factor = Annotated[float, Field(gt=0, le=100, description="the factor of rule `own`")]
+Factor = Annotated[
+    float,
+    Field(
+        ge=0.01,
+        le=100,
+        description="the factor of rule `own`",
+        json_schema_extra={"needs": {"rule": ["own"]}},
+    ),
+]
 HeadWidth = Annotated[int, Field(ge=1, le=65_536, description="the width of a head: the length of q and k")]
 Keys = Annotated[int, Field(ge=1, le=512, description="keys that one softmax runs over")]
 
@@ -65,8 +73,8 @@ class RealScores(Parameters):
 
     model: ModelName = "minilm"
     text: Text = PASSAGE
-    layer: Annotated[int, Field(ge=0, le=199, description="the layer, from 0")] = 0
-    head: Annotated[int, Field(ge=0, le=199, description="the head, from 0")] = 0
+    layer: Annotated[int, Field(ge=0, le=9999, description="the layer, from 0")] = 0
+    head: Annotated[int, Field(ge=0, le=9999, description="the head, from 0")] = 0
     rule: Annotated[
         ModelRule,
         Field(
@@ -74,4 +82,6 @@ class RealScores(Parameters):
             json_schema_extra={"labels": {**LABELS, "own": "the model's own"}},
         ),
     ] = "own"
-    times: Annotated[float, Field(gt=0, le=100, description="a factor on the scale: 1 / temperature")] = 1.0
+    times: Annotated[float, Field(ge=0.01, le=100, description="a factor on the scale: 1 / temperature")] = (
+        1.0
+    )

@@ -1,6 +1,7 @@
 /** A lab's series as a Plotly figure. */
 import { css, ramp } from '../colour.js';
-import { DASH, drawable, extent, hues } from './series.js';
+import { DASH, coinciding, coloursOf, drawable, extent } from './series.js';
+import { logTicks, plainTicks, wholeTicks } from './ticks.js';
 
 /** @typedef {import('../learn/types.js').Chart} Chart */
 /** @typedef {import('../learn/types.js').Matrix} Matrix */
@@ -32,26 +33,54 @@ const [WORDS, LETTER, LINE] = [40, 6.5, 13];
 /** Pixels beside a picture: its margins, and a matrix's scale of colours. */
 const [MARGINS, SCALE] = [80, 70];
 
+/** Pixels of a tick's label along an axis, across and up; of a letter of a title; of a line of the legend in a saved picture. */
+const [ACROSS, UP, TITLE, ROW] = [52, 26, 6.6, 20];
+/** Pixels that a saved picture's title takes, and an entry of its legend beside its words. */
+const [HEADING, ENTRY] = [44, 46];
+
 /** @param {import('../learn/types.js').Series} series @param {Options} options */
 export function chartFigure(series, options) {
   const { palette, width, height, titled } = options;
   const matrix = series.kind === 'matrix';
+  const legend = !matrix && series.lines.length > 1;
+  const above = titled ? HEADING + (legend ? ROW * rowsOf(series, width - MARGINS) : 0) : 8;
+  const across = width - MARGINS - (matrix ? SCALE + longest(series.rows) : 0);
+  const up = height - 60 - (titled ? above : legend ? 22 : 0);
   return {
-    data: matrix ? [cells(series, palette)] : series.lines.flatMap((line, i) => traces(series, line, hues(palette)[i % hues(palette).length])),
+    data: matrix ? [cells(series, palette)] : drawn(series, palette),
     layout: {
-      width, height, margin: { l: 60, r: 16, t: titled ? 40 : 8, b: 44 }, font: { color: palette.ink, size: 12 },
-      title: titled ? { text: escaped(series.title), x: 0.02, font: { size: 15 } } : undefined,
-      paper_bgcolor: titled ? palette.panel : 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)',
-      showlegend: !matrix && series.lines.length > 1,
+      width, height, margin: { l: 60, r: 16, t: above, b: 44 }, font: { color: palette.ink, size: 12 },
+      title: titled ? { text: escaped(series.title), x: 0.02, font: { size: 15 }, yref: 'container', y: 1 - 12 / height, yanchor: 'top' } : undefined,
+      paper_bgcolor: titled ? palette.panel : 'rgba(0,0,0,0)', plot_bgcolor: matrix ? palette.hatchLine : 'rgba(0,0,0,0)',
+      showlegend: legend,
       // A band fills to the line before it, and Plotly turns the legend round for that.
       legend: { orientation: 'h', traceorder: 'normal', y: 1.02, yanchor: 'bottom', x: 0, font: { size: 11 } },
       hovermode: matrix ? 'closest' : 'x unified', hoverlabel: { bgcolor: palette.panel, font: { color: palette.ink } },
       barmode: 'group', dragmode: false,
-      xaxis: axis(series.x, matrix ? apart(series.columns) : series.lines.flatMap(({ x }) => apart(x)), palette, width - MARGINS - (matrix ? SCALE + longest(series.rows) : 0)),
-      yaxis: { ...axis(series.y, matrix ? apart(series.rows) : series.lines.flatMap(({ y }) => y), palette), ...(matrix ? { autorange: 'reversed', automargin: true } : {}) },
+      xaxis: axis(series.x, matrix ? apart(series.columns) : series.lines.flatMap(({ x }) => apart(x)), palette, across, ACROSS),
+      yaxis: { ...axis(series.y, matrix ? apart(series.rows) : series.lines.flatMap(({ y }) => y), palette, up, UP, !matrix), ...(matrix ? { autorange: 'reversed', automargin: true } : {}) },
     },
     config: { displayModeBar: false, responsive: false },
   };
+}
+
+/** @param {Chart} series @param {number} width @returns {number} lines that the legend may take */
+function rowsOf({ lines }, width) {
+  const entry = ENTRY + longest(lines.map((line) => named(line)));
+  return Math.ceil(lines.length / Math.max(1, Math.floor(width / entry)));
+}
+
+/** @param {string} label @param {number} room pixels @returns {string} in lines that stay within it */
+function wrapped(label, room) {
+  const most = Math.max(12, Math.floor(room / TITLE));
+  /** @type {string[]} */
+  const lines = [];
+  for (const word of label.split(' ')) {
+    const last = lines[lines.length - 1];
+    if (last !== undefined && last.length + 1 + word.length <= most) lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
+  return lines.map(escaped).join('<br>');
 }
 
 /** @param {(number | string | null)[]} words @returns {number} pixels of the longest */
@@ -61,41 +90,56 @@ const longest = (words) => LETTER * Math.max(0, ...words.map((word) => String(wo
  * @param {import('../learn/types.js').Axis} spec
  * @param {(number | string | null)[]} values
  * @param {Palette} palette
- * @param {number} [room] pixels that words beside each other have; they are turned where they need more
+ * @param {number} room pixels along it; words are turned where they need more
+ * @param {number} each pixels that a label of a number needs along it
+ * @param {boolean} [vertical] words on it lie beside it and are never turned
  */
-function axis({ label, log }, values, palette, room) {
+function axis({ label, log, zero }, values, palette, room, each, vertical = false) {
   const words = values.length > 0 && typeof values[0] === 'string';
   const base = {
-    title: { text: escaped(label), font: { size: 12 }, standoff: 8 }, gridcolor: palette.line, zerolinecolor: palette.line, linecolor: palette.line,
+    title: { text: wrapped(label, room), font: { size: 12 }, standoff: 8 }, gridcolor: palette.line, zerolinecolor: palette.line, linecolor: palette.line,
     tickfont: { size: 11, color: palette.soft }, automargin: true,
   };
   if (words) {
     const distinct = [...new Set(/** @type {string[]} */ (values))];
-    const most = Math.min(WORDS, Math.max(1, Math.floor((room ?? Infinity) / LINE)));
+    const most = Math.min(WORDS, Math.max(1, Math.floor(room / LINE)));
     const step = Math.ceil(distinct.length / most);
     // Left to itself Plotly may turn them to and fro for ever, as each turn changes the margins.
-    const each = (room ?? Infinity) / Math.ceil(distinct.length / step);
-    const fits = longest(distinct) <= each;
-    return { ...base, tickangle: fits ? 0 : each < 18 ? -90 : -45, type: 'category', tickmode: 'array', tickvals: distinct.filter((_, i) => i % step === 0), ticktext: distinct.filter((_, i) => i % step === 0).map(escaped) };
+    const one = each === UP ? Infinity : room / Math.ceil(distinct.length / step);
+    const fits = longest(distinct) <= one;
+    return { ...base, tickangle: fits ? 0 : one < 18 ? -90 : -45, type: 'category', tickmode: 'array', tickvals: distinct.filter((_, i) => i % step === 0), ticktext: distinct.filter((_, i) => i % step === 0).map(escaped) };
   }
-  return { ...base, type: log ? 'log' : 'linear', ...(log ? { dtick: span(values) > 2 ? Math.ceil(span(values) / 8) : undefined, exponentformat: 'power' } : {}) };
+  const most = Math.max(2, Math.floor(room / each));
+  if (log) return { ...base, type: 'log', ...(logTicks(values, most) ?? plainTicks(values, most)) };
+  // Bars stand on nothing, which is then on the axis too.
+  return { ...base, type: 'linear', ...(zero ? { rangemode: 'tozero' } : {}), ...wholeTicks(vertical ? [0, ...values] : values, most) };
 }
 
-/** @param {(number | string | null)[]} values @returns {number} decades that they cover */
-function span(values) {
-  const found = extent(values, true);
-  return found ? Math.log10(found[1] / found[0]) : 0;
+/** @param {Chart} series @param {Palette} palette @returns {object[]} */
+function drawn(series, palette) {
+  const colours = coloursOf(series.lines.map(({ name }) => name), palette);
+  const under = coinciding(series.lines);
+  return series.lines.flatMap((line, i) => traces(series, line, colours[i], under[i] >= 0 ? 'over' : under.includes(i) ? 'under' : 'apart'));
 }
 
-/** @param {Chart} series @param {import('../learn/types.js').Line} line @param {string} colour @returns {object[]} */
-function traces(series, line, colour) {
+/** @param {import('../learn/types.js').Line} line @returns {string} with where its numbers come from */
+const named = (line) => (line.origin === 'measured' ? line.name : `${line.name} (${line.origin})`);
+
+/** Marks of measured points, so that lines differ without their colours too. */
+const MARKS = ['circle', 'square', 'triangle-up', 'cross', 'triangle-down', 'star', 'hexagon'];
+/** Of lines that coincide, the one below is drawn wide and the one above thin and dashed: both are seen. @type {Record<string, {width: number, size: number}>} */
+const STROKE = { apart: { width: 2, size: 6 }, under: { width: 5, size: 9 }, over: { width: 2, size: 4 } };
+
+/** @param {Chart} series @param {import('../learn/types.js').Line} line @param {{colour: string, place: number}} hue @param {string} lies @returns {object[]} */
+function traces(series, line, { colour, place }, lies) {
   const y = line.y.map((value) => (drawable(value, series.y.log) ? value : null));
-  const name = line.origin === 'measured' ? line.name : `${line.name} (${line.origin})`;
-  const shared = { x: apart(line.x), name: escaped(name), hovertemplate: '%{y:.4~g}' };
+  const { width, size } = STROKE[lies];
+  const dash = lies === 'over' && DASH[line.origin] === 'solid' ? 'dash' : DASH[line.origin];
+  const shared = { x: apart(line.x), name: escaped(named(line)), hovertemplate: '%{y:.4~g}' };
   if (series.kind === 'bars') return [{ ...shared, y, type: 'bar', marker: { color: colour, opacity: line.origin === 'measured' ? 1 : 0.5 } }];
   const many = line.x.length > 32;
   const mode = (series.kind === 'points' && line.origin !== 'theory') || line.origin === 'published' ? 'markers' : many ? 'lines' : 'lines+markers';
-  const main = { ...shared, y, type: 'scatter', mode, line: { color: colour, width: 2, dash: DASH[line.origin] }, marker: { color: colour, size: 6, symbol: line.origin === 'measured' ? 'circle' : 'diamond' } };
+  const main = { ...shared, y, type: 'scatter', mode, line: { color: colour, width, dash }, marker: { color: colour, size, symbol: line.origin === 'measured' ? MARKS[place] : 'diamond' } };
   return line.band ? [...band(line, colour), main] : [main];
 }
 
@@ -114,7 +158,8 @@ function cells(series, palette) {
   return {
     type: 'heatmap', x: apart(series.columns), y: apart(series.rows), z: series.values, zsmooth: false,
     ...(series.diverging ? { zmin: -most, zmax: most } : { zmin: Math.min(low, 0), zmax: high > 0 || low === high ? high || 1 : 0 }),
-    colorscale: scale(series.diverging, palette), colorbar: { title: { text: escaped(series.unit), side: 'right' }, thickness: 10, tickfont: { color: palette.soft, size: 11 }, outlinewidth: 0 },
+    // A matrix without a unit holds one thing or none: its scale would say nothing.
+    showscale: series.unit !== '', colorscale: scale(series.diverging, palette), colorbar: { title: { text: escaped(series.unit), side: 'right' }, thickness: 10, tickfont: { color: palette.soft, size: 11 }, outlinewidth: 0 },
     hovertemplate: `${escaped(series.y.label)} %{y}, ${escaped(series.x.label)} %{x}: %{z:.4~g}<extra></extra>`,
   };
 }

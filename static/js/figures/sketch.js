@@ -1,6 +1,6 @@
 /** A lab's series drawn plainly and at once: stands in until Plotly is there. */
 import { ramp } from '../colour.js';
-import { drawable, extent, hues } from './series.js';
+import { coloursOf, drawable, extent } from './series.js';
 
 /** @typedef {import('../learn/types.js').Series} Series */
 /** @typedef {{palette: import('../types.js').Palette, width: number, height: number}} Options */
@@ -56,15 +56,16 @@ function drawLines(context, series, box, palette) {
   const place = (/** @type {import('../learn/types.js').Line} */ line, /** @type {number} */ i) => (words ? i : Number(line.x[i]));
   const across = extent(lines.flatMap((line) => line.x.map((_, i) => place(line, i))), x.log) ?? [0, 1];
   const up = extent(lines.flatMap((line) => line.y), y.log) ?? [0, 1];
-  if (kind === 'bars') up[0] = Math.min(0, up[0]);
+  if (kind === 'bars' || y.zero) up[0] = Math.min(0, up[0]);
   const at = (/** @type {number} */ value, /** @type {[number, number]} */ [low, high], /** @type {boolean} */ log) => {
     const [v, a, b] = log ? [value, low, high].map(Math.log) : [value, low, high];
     return b > a ? (v - a) / (b - a) : 0.5;
   };
   context.strokeStyle = palette.line;
   context.strokeRect(box.left, box.top, box.width, box.height);
+  const colours = coloursOf(lines.map(({ name }) => name), palette);
   lines.forEach((line, index) => {
-    context.strokeStyle = hues(palette)[index % hues(palette).length];
+    context.strokeStyle = colours[index].colour;
     context.lineWidth = 2;
     context.setLineDash(line.origin === 'theory' ? [6, 4] : []);
     context.beginPath();

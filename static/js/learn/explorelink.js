@@ -25,6 +25,7 @@ export async function link(section, facts, model) {
     const base = initial(wanted.a?.model ?? model);
     const pick = { ...base.pick, ...wanted.pick, ...(wanted.pick ? { auto: false } : {}) };
     const state = { ...base, ...wanted, a: { ...base.a, ...wanted.a }, b: { ...base.b, ...(wanted.b ?? wanted.a) }, pick, text: wanted.text ?? '' };
-    anchor.href = `/#${await encode(state)}`;
+    // Where it came from, for the way back.
+    anchor.href = `/?from=${location.pathname.split('/').pop()}.${section.id}#${await encode(state)}`;
   }
 }

@@ -13,6 +13,8 @@ const NAME = 28;
 const MARGIN = 16;
 const ENDS = /** @type {End[]} */ (['source', 'target']);
 const PAGE = 5;
+/** Half of a label's width. */
+const LABEL = 50;
 
 /** @param {HTMLElement} root @param {Lab} lab */
 export default function paths(root, lab) {
@@ -119,10 +121,21 @@ class Paths {
     const handle = this.ends[end];
     const x = MARGIN + this.at[end] * this.#step();
     for (const [name, value] of Object.entries({ cx: x, cy: 16, 'aria-valuemin': 0, 'aria-valuemax': this.length - 1, 'aria-valuenow': this.at[end] })) handle.setAttribute(name, String(value));
-    // Ends that share a position share its number too.
-    const words = end === 'target' && this.at.source === this.at.target ? '' : String(this.at[end]);
+    // Ends that share a position share its label too.
+    const together = this.at.source === this.at.target;
+    const words = together ? (end === 'source' ? `source and target ${this.at[end]}` : '') : `${end} ${this.at[end]}`;
     this.places[end].setAttribute('x', String(x));
+    this.places[end].setAttribute('text-anchor', this.#anchor(end, x));
     this.places[end].textContent = words;
+  }
+
+  /** Labels stay inside, and off each other where the ends are near. @param {End} end @param {number} x */
+  #anchor(end, x) {
+    const other = this.at[end === 'source' ? 'target' : 'source'];
+    const near = Math.abs(other - this.at[end]) * this.#step() < 2 * LABEL;
+    if (x < LABEL) return 'start';
+    if (x > MARGIN + this.#step() * (this.length - 1) + MARGIN - LABEL) return 'end';
+    return near && other !== this.at[end] ? (this.at[end] < other ? 'end' : 'start') : 'middle';
   }
 
   /** @param {Route} route @param {number} top */

@@ -15,14 +15,19 @@ const HEIGHT = 300;
 const SAVED = { width: 1000, height: 600 };
 
 export class Picture {
-  /** @param {string} id @param {string | undefined} shape square: as high as wide */
-  constructor(id, shape) {
+  /**
+   * @param {string} id
+   * @param {string | undefined} shape square: as high as wide
+   * @param {() => {stem: string, about: {lab: string, parameters: Record<string, any>}}} file what its files are called, and of what they are
+   */
+  constructor(id, shape, file) {
     this.id = id;
     this.shape = shape;
+    this.file = file;
     this.title = el('figcaption', {});
     this.canvas = el('canvas', { 'aria-hidden': 'true' });
     this.plot = el('div', { class: 'plot' });
-    this.box = el('div', { class: 'drawing', role: 'img' }, this.canvas, this.plot);
+    this.box = el('div', { class: 'drawing', role: 'img', 'aria-label': 'not drawn yet' }, this.canvas, this.plot);
     this.element = el('figure', { class: 'chart', 'data-chart': id }, el('div', { class: 'chart-head' }, this.title, exportMenu(id, () => this.#exports())), this.box);
     /** @type {Series | null} */
     this.series = null;
@@ -34,6 +39,12 @@ export class Picture {
     this.title.textContent = series.title;
     this.box.setAttribute('aria-label', summary(series));
     this.draw();
+  }
+
+  /** Keeps the room that the drawing will most likely take. */
+  reserve() {
+    const width = Math.min(WIDEST, this.element.clientWidth);
+    this.box.style.height = `${this.shape === 'square' && width ? squared(width, 1) : HEIGHT}px`;
   }
 
   /** Draws again: the size, the theme or the library has changed. */
@@ -53,18 +64,19 @@ export class Picture {
   /** @param {Series} series @param {number} width */
   #height(series, width) {
     if (this.shape !== 'square' || series.kind !== 'matrix') return HEIGHT;
-    return Math.min(640, Math.max(HEIGHT, Math.round((width - 140) * Math.min(1, series.rows.length / Math.max(1, series.columns.length))) + 60));
+    return squared(width, series.rows.length / Math.max(1, series.columns.length));
   }
 
   /** @returns {import('../ui/exportmenu.js').Item[]} */
   #exports() {
-    const { series, id } = this;
+    const { series } = this;
     if (!series) return [];
+    const { stem, about } = this.file();
     return [
       { label: 'Picture as PNG', run: () => { void this.#save('png'); } },
       { label: 'Picture as SVG', run: () => { void this.#save('svg'); } },
-      { label: 'Numbers as CSV', run: () => save(`${id}.csv`, csv(tableOf(series)), 'text/csv') },
-      { label: 'Numbers as JSON', run: () => save(`${id}.json`, JSON.stringify(series, null, 1), 'application/json') },
+      { label: 'Numbers as CSV', run: () => save(`${stem}.csv`, csv(tableOf(series)), 'text/csv') },
+      { label: 'Numbers as JSON', run: () => save(`${stem}.json`, JSON.stringify({ ...about, ...series }, null, 1), 'application/json') },
     ];
   }
 
@@ -74,9 +86,12 @@ export class Picture {
     const library = await plotly();
     const figure = chartFigure(this.series, { palette: palette(), ...SAVED, titled: true });
     const url = await library.toImage(figure, { format, ...SAVED, scale: format === 'png' ? 2 : 1 });
-    saveImage(url, this.id, format);
+    saveImage(url, this.file().stem, format);
   }
 }
+
+/** @param {number} width @param {number} ratio of rows to columns @returns {number} pixels of a drawing with square cells */
+const squared = (width, ratio) => Math.min(640, Math.max(HEIGHT, Math.round((width - 140) * Math.min(1, ratio)) + 60));
 
 /** @param {Series} series @returns {string} what there is to see, for who does not see it */
 function summary(series) {

@@ -39,7 +39,8 @@ class Planes {
     this.say = el('p', { class: 'soft', 'aria-live': 'polite' });
     this.row = el('div', { class: 'rope-row' });
     root.classList.add('rope-planes');
-    root.append(this.#modes(), this.row, this.say);
+    this.legend = { m: el('span', { class: 'role query' }), n: el('span', { class: 'role key' }) };
+    root.append(this.#modes(), el('p', { class: 'rope-legend' }, this.legend.m, this.legend.n), this.row, this.say);
     lab.onResult((result) => this.#took(result));
   }
 
@@ -152,6 +153,7 @@ class Planes {
   }
 
   #draw() {
+    for (const which of WHICH) this.legend[which].textContent = `● ${NAMES[which]} at position ${which} = ${digits(this.at[which])}`;
     for (const one of this.drawn) {
       const plane = this.planes[one.index];
       const longest = Math.max(Math.hypot(...plane.q), Math.hypot(...plane.k)) || 1;

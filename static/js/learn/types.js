@@ -1,7 +1,7 @@
 /**
  * What a lab answers, and what its parameters look like.
  *
- * @typedef {{label: string, log: boolean}} Axis
+ * @typedef {{label: string, log: boolean, zero?: boolean}} Axis
  * @typedef {'measured' | 'theory' | 'published' | 'estimate'} Origin
  * @typedef {(number | string | null)[]} Values
  * @typedef {{name: string, origin: Origin, x: Values, y: (number | null)[], band: (number | null)[][] | null}} Line
@@ -13,8 +13,9 @@
  *   origin: Origin, about: string | null, holds: boolean}} Check
  * @typedef {{lab: string, claims: string[], parameters: Record<string, any>, series: Series[], checks: Check[],
  *   facts: Record<string, any>, notes: string[], limits: Record<string, number>}} Result
- * @typedef {{type?: string, enum?: string[], default?: any, title?: string, description?: string, labels?: Record<string, string>, minimum?: number, maximum?: number,
- *   exclusiveMinimum?: number, multipleOf?: number, exclusiveMaximum?: number, maxLength?: number, anyOf?: Schema[]}} Schema
+ * @typedef {{type?: string, enum?: string[], default?: any, title?: string, description?: string, labels?: Record<string, string>,
+ *   needs?: Record<string, any[]>, lines?: number, takes?: string | string[], minimum?: number, maximum?: number,
+ *   exclusiveMinimum?: number, multipleOf?: number, exclusiveMaximum?: number, minLength?: number, maxLength?: number, anyOf?: Schema[]}} Schema
  * @typedef {{name: string, question: string, claims: string[], lengthy: boolean, parameters: {properties: Record<string, Schema>}}} Spec
  */
 export {};

@@ -1,5 +1,7 @@
 /** A Learn page: its labs run when they come into view, and its address holds what was set. */
+import { keepWhole } from '../learn/answers.js';
 import { Lab } from '../learn/lab.js';
+import { Place } from '../learn/place.js';
 import { find } from '../ui/dom.js';
 import { plotly } from '../ui/plotly.js';
 import { wireTheme } from '../ui/theme.js';
@@ -8,6 +10,7 @@ import { wireTheme } from '../ui/theme.js';
 
 const boot = /** @type {Boot} */ (JSON.parse(find(document, '#boot').textContent ?? ''));
 const root = document.documentElement;
+const place = new Place();
 /** @type {Lab[]} */
 const labs = [];
 let pending = 0;
@@ -34,7 +37,7 @@ const page = {
   },
   /** @param {Lab} lab */
   onValues(lab) {
-    if (lab.address && lab.address !== location.hash) history.replaceState(null, '', lab.address);
+    if (lab.address && lab.address !== location.hash) history.replaceState(history.state, '', lab.address);
   },
 };
 
@@ -63,13 +66,19 @@ async function widgets() {
   }
 }
 
-/** What the address says of one lab. */
+/** Shows what the address says: a section, and perhaps what one of its labs is set to. */
 function visit() {
   const [id, query] = location.hash.slice(1).split('?', 2);
   const lab = labs.find((one) => one.id === id);
-  if (!lab) return;
+  const target = document.getElementById(id) ?? lab?.root;
+  if (!place.restore() && target) place.pin(target);
+  if (!lab || (query === undefined && !lab.begun) || (lab.begun && (lab.address ?? `#${id}`) === location.hash)) return;
+  void lab.set({ ...lab.initial, ...given(lab, query) });
+}
+
+/** @param {Lab} lab @param {string | undefined} query @returns {Record<string, any>} */
+function given(lab, query) {
   const { properties } = lab.spec.parameters;
-  const given = [...new URLSearchParams(query ?? '')].filter(([name]) => name in properties);
   const read = (/** @type {string} */ name, /** @type {string} */ text) => {
     if (typeof lab.initial[name] === 'string') return text;
     try {
@@ -78,8 +87,32 @@ function visit() {
       return text;
     }
   };
-  lab.root.closest('section')?.scrollIntoView();
-  void lab.set({ ...lab.initial, ...Object.fromEntries(given.map(([name, text]) => [name, read(name, text)])) });
+  return Object.fromEntries([...new URLSearchParams(query ?? '')].filter(([name]) => name in properties).map(([name, text]) => [name, read(name, text)]));
+}
+
+/** A link to another section leaves what is set there as it is. */
+function follow() {
+  document.addEventListener('click', (event) => {
+    const link = /** @type {Element} */ (event.target).closest?.('a[href^="#"]:not(.here)');
+    const id = link?.getAttribute('href')?.slice(1) ?? '';
+    const target = id && document.getElementById(id);
+    if (!target || event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    place.remember();
+    history.pushState(null, '', `#${id}`);
+    place.pin(target);
+    target.tabIndex = -1;
+    target.focus({ preventScroll: true });
+  });
+}
+
+/** The page that is read is in view among those of the tour. */
+function current() {
+  const strip = document.querySelector('.tour-side ol');
+  const here = /** @type {HTMLElement | null | undefined} */ (strip?.querySelector('[aria-current]'));
+  if (!strip || !here) return;
+  const [all, one] = [strip.getBoundingClientRect(), here.getBoundingClientRect()];
+  strip.scrollLeft += one.left - all.left - (all.width - one.width) / 2;
 }
 
 function watch() {
@@ -105,8 +138,11 @@ function resized() {
 
 wireTheme(redraw);
 build();
+keepWhole(find(document, 'main'));
+current();
 void widgets();
 visit();
+follow();
 window.addEventListener('hashchange', visit);
 if (labs[0] && !labs[0].begun && !labs[0].asked) void labs[0].run();
 if (!labs.length || labs[0].asked) root.dataset.state = 'ready';

@@ -37,7 +37,7 @@ const LOWERED = Object.fromEntries([...'⁰¹²³⁴⁵⁶⁷⁸⁹'].map((raise
  * @returns {number | null} null where it is none
  */
 export function numberOf(text) {
-  const plain = text.trim().replaceAll('−', '-').replace(/ ?[·×] ?10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)$/, (_, raised) => `e${[...raised].map((one) => LOWERED[one]).join('')}`);
+  const plain = text.trim().replaceAll('−', '-').replace(/^10(?=[⁻⁰¹²³⁴⁵⁶⁷⁸⁹])/, '1 · 10').replace(/\s?[·×]\s?10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)$/, (_, raised) => `e${[...raised].map((one) => LOWERED[one]).join('')}`);
   const grouped = /^[-+]?\d{1,3}([,\u0020\u00a0\u2009\u202f])\d{3}(\1\d{3})*(\.\d+)?$/.test(plain) ? plain.replace(/[,\u0020\u00a0\u2009\u202f]/g, '') : plain;
   return /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(grouped) && Number.isFinite(Number(grouped)) ? Number(grouped) : null;
 }

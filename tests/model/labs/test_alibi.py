@@ -1,9 +1,12 @@
 """ALiBi's slopes against powers of two, its weights against a geometric series."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 
+from model.errors import InputError
 from model.labs import alibi
 from model.labs.alibi import published_slopes, run
 from model.labs.bench import Bench
@@ -32,7 +35,7 @@ def test_twelve_heads_take_the_slopes_of_eight_and_every_other_of_sixteen() -> N
 @pytest.mark.parametrize("heads", [1, 2, 3, 16, 100, 128])
 @pytest.mark.parametrize("length", [1, 200])
 def test_every_check_holds(heads: int, length: int) -> None:
-    result = run(AlibiLab(heads=heads, length=length), Bench())
+    result = run(AlibiLab(heads=heads, head=heads - 1, length=length), Bench())
     assert [check.name for check in result.checks if not check.holds] == []
     assert len(published_slopes(heads)) == heads
 
@@ -59,7 +62,27 @@ def test_wrong_slopes_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sum(not check.holds for check in run(AlibiLab(), Bench()).checks) >= 3
 
 
-def test_a_head_that_there_is_not_is_said() -> None:
-    result = run(AlibiLab(heads=4, head=9), Bench())
-    assert result.facts["head"] == 3
-    assert "instead of head 9" in result.notes[0]
+@pytest.mark.parametrize("head", [4, 9])
+def test_a_head_that_there_is_not_is_refused(head: int) -> None:
+    with pytest.raises(InputError, match=f"no head {head} among 4 heads: choose one from 0 to 3"):
+        run(AlibiLab(heads=4, head=head), Bench())
+
+
+def test_weights_too_small_for_a_number_are_said() -> None:
+    result = run(AlibiLab(heads=8, head=0, length=2048), Bench())
+    assert result.facts["farthest_weight"] == 0
+    # 2 · ln 2^-1075 below the weight of 1 - e^(-1/2), which is e^-0.93.
+    assert result.notes[0].startswith("From distance 1489 on the weights of head 0 are smaller than")
+    assert all(check.holds for check in result.checks)
+
+
+def test_a_far_weight_that_is_wrong_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = alibi.attention
+
+    def wrong(*given: Any, **more: Any) -> torch.Tensor:
+        weights = real(*given, **more)
+        weights[..., 0] *= 1.01
+        return weights
+
+    monkeypatch.setattr(alibi, "attention", wrong)
+    assert [check.about for check in run(AlibiLab(), Bench()).checks if not check.holds] == ["weights"]

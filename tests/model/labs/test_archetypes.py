@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -25,7 +26,9 @@ def run(**values):
 def test_masks_are_full_and_lower_triangular():
     _, series, _ = run(tokens=7, source=5)
     assert torch.equal(series["mask-encoder"], torch.ones(7, 7, dtype=torch.float64))
-    assert torch.equal(series["mask-decoder"], torch.ones(7, 7, dtype=torch.float64).tril())
+    # What is closed holds no number, and is a gap in the picture.
+    assert torch.equal(series["mask-decoder"] == 1, torch.ones(7, 7).tril().bool())
+    assert torch.equal(series["mask-decoder"].isnan(), torch.ones(7, 7).triu(1).bool())
     assert torch.equal(series["mask-cross"], torch.ones(7, 5, dtype=torch.float64))
 
 
@@ -33,6 +36,33 @@ def test_scores_above_the_diagonal_are_minus_infinity():
     _, series, checks = run(tokens=6)
     assert torch.equal(series["scores"].isinf(), torch.ones(6, 6).triu(1).bool())
     assert checks["largest weight on a later token"].measured == 0
+
+
+def test_a_single_token_has_no_later_one_to_leak_to():
+    _, _, checks = run(tokens=1)
+    assert "largest weight on a later token" not in checks
+
+
+def _opened(config):
+    """A configuration whose decoder forgot its mask."""
+    return replace(config, stack=replace(config.stack, mask=Bidirectional()))
+
+
+def test_the_pictures_do_not_hold_without_the_mask(monkeypatch):
+    own = archetypes.miniature
+    monkeypatch.setattr(archetypes, "miniature", lambda config, seed: own(_opened(config), seed))
+    _, series, checks = run(tokens=6)
+    failing = {name for name, check in checks.items() if not check.holds}
+    assert failing == {f"{name}: pairs where a change arrived" for name in ("decoder", "target")}
+    assert checks["decoder: pairs where a change arrived"].measured == 36
+    assert not series["reached-decoder"].isnan().any()
+
+
+def test_a_mask_that_is_drawn_wrong_does_not_hold(monkeypatch):
+    monkeypatch.setattr(archetypes, "allowed", lambda _, rows, keys: torch.ones(len(rows), len(keys)).bool())
+    _, _, checks = run(tokens=6)
+    failing = [name for name, check in checks.items() if not check.holds]
+    assert failing == ["decoder: open pairs of query and key"]
 
 
 def test_what_reaches_what_follows_the_masks():

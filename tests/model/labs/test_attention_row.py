@@ -5,8 +5,10 @@ import pytest
 import torch
 
 from model.errors import InputError
+from model.labs import attention_row
 from model.labs.attention_row import run
 from model.labs.bench import Bench
+from model.labs.one_head import Where
 from model.labs.parameters.attention_row import AttentionRow
 from model.labs.reading import run_text
 from model.labs.result import Chart, Heatmap, Result, Series
@@ -66,6 +68,8 @@ def test_every_stage_is_what_numpy_makes_of_q_k_and_v(bench, given):
     vectors = _lines(result, "vectors")
     np.testing.assert_allclose(vectors["q × k"], q[parameters.query] * k[parameters.key], rtol=1e-12)
     np.testing.assert_allclose(_lines(result, "output")["Σ weight × v"], row["weights"] @ v, atol=1e-5)
+    np.testing.assert_array_equal(vectors["v"], v[parameters.key])
+    assert list(vectors)[:3] == ["q", "k", "v"]
     assert result.facts["raw"] == pytest.approx(row["raw"][parameters.key], abs=2e-5)
     assert result.facts["forbidden"] == closed.sum()
     pattern = _series(result, "pattern")
@@ -118,8 +122,8 @@ def test_a_causal_mask_forbids_every_later_key_and_only_those(bench):
         ({"head": 12}, "minilm has no head 12: choose one from 0 to 11"),
         ({"query": 16}, "16 tokens and no query 16"),
         ({"key": 40}, "16 tokens and no key 40"),
-        ({"text": "word " * 130}, "draws at most 128"),
-        ({"text": "word " * 600}, "was made for 512"),
+        ({"text": "word " * 130}, "takes 128"),
+        ({"text": "word " * 600}, "602 tokens"),
     ],
 )
 def test_what_is_not_there_is_said(bench, given, said):
@@ -131,3 +135,16 @@ def test_a_text_of_one_token(bench):
     result = run(AttentionRow(model="smollm2", text="Hi", query=0, key=0), bench)
     assert result.facts["weight"] == 1
     assert all(check.holds for check in result.checks)
+
+
+def test_what_the_formula_leaves_out_of_this_model_is_told(bench):
+    bert, llama = run(AttentionRow(), bench).facts, run(AttentionRow(model="smollm2"), bench).facts
+    assert (bert["added"], bert["rotated"], bert["marks"]) == (True, False, "[CLS] and [SEP]")
+    assert (llama["added"], llama["rotated"], llama["marks"]) == (False, True, "")
+    assert (bert["causal"], llama["causal"]) == (False, True)
+
+
+def test_a_pattern_of_another_head_is_noticed(bench, monkeypatch):
+    pattern = attention_row._pattern
+    monkeypatch.setattr(attention_row, "_pattern", lambda ran, _: pattern(ran, Where(2, 5)))
+    assert [check.about for check in run(AttentionRow(), bench).checks if not check.holds] == ["pattern"]

@@ -44,7 +44,9 @@ def test_a_tensor_of_another_layer_is_seen(real_bench: Bench, monkeypatch: pytes
 def test_the_steps_have_the_models_shapes(real_bench: Bench, model: str, shapes: list[str]) -> None:
     facts = block.run(Walk(model=model), real_bench).facts
     assert [row["shape"] for row in facts["steps"]] == shapes
-    assert facts["placement"] == ("post" if model == "minilm" else "pre")
+    place = "post" if model == "minilm" else "pre"
+    assert facts["placement"] == place
+    assert facts["order"] == {one: one == place for one in ("pre", "post", "both")}
 
 
 def test_the_steps_are_what_the_models_own_modules_make(real_bench: Bench) -> None:

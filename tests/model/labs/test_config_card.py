@@ -49,13 +49,28 @@ def test_a_pasted_configuration_gets_its_card():
     facts = run(SMOLLM2).facts
     assert facts["parameters"] == 134_515_008
     assert (facts["family"], facts["readout"]) == ("llama", "logits")
-    assert facts["cache_kb_a_token"] == 2 * 30 * 3 * 64 * 2 / 1e3
+    assert facts["cache_bytes_a_token"] == 2 * 30 * 3 * 64 * 2
 
 
 def test_the_default_is_gpt2_small():
     result = config_card.run(ConfigCard(), Bench())
     assert result.facts["parameters"] == 124_439_808
     assert all(check.holds for check in result.checks)
+
+
+def test_what_the_text_does_not_say_is_said():
+    for stated in ({}, {"n_layer": None}):
+        result = run({"model_type": "gpt2", "n_embd": 1536, **stated})
+        (note,) = [note for note in result.notes if note.startswith("Not in the text")]
+        assert "n_layer = 12" in note
+        assert "n_embd" not in note
+        assert result.facts["assumed"]["vocab_size"] == 50257
+    assert not set(run(SMOLLM2).facts["assumed"]) & set(SMOLLM2)
+
+
+def test_families_have_their_article():
+    assert run(SMOLLM2).facts["a_family"] == "A llama"
+    assert run({"model_type": "albert"}).facts["a_family"] == "An albert"
 
 
 def test_a_masked_head_is_counted_where_the_class_has_one():
@@ -74,11 +89,15 @@ def test_a_masked_head_is_counted_where_the_class_has_one():
         (SMOLLM2 | {"num_hidden_layers": -1}, "num_hidden_layers"),
         (SMOLLM2 | {"num_attention_heads": "nine"}, "num_attention_heads = 'nine'"),
         (SMOLLM2 | {"model_type": "mamba"}, "model_type 'mamba'"),
-        ({}, "model_type None"),
+        ({}, "does not say model_type"),
+        ({"model_type": None}, "does not say model_type"),
+        ({"model_type": "qwen3", "num_attention_heads": 8}, "default: num_key_value_heads = 32."),
+        ({"model_type": "gpt2", "n_embd": 64}, "default: n_head = 12."),
         ({"model_type": ["gpt2"]}, "model_type"),
         ('{"model_type": "gpt2", "n_layer": 2, "n_layer": 3}', "n_layer twice"),
         ("[1, 2]", "not an object"),
         ("GPT-2", "not readable JSON"),
+        ("models/config.json", "not its name or path"),
         ("[" * 50_000, "not readable JSON"),
         ('{"model_type": "gpt2", "n_layer": ' + "9" * 5000 + "}", "not readable JSON"),
         ('{"model_type": "gpt2", "layer_norm_epsilon": NaN}', "layer_norm_epsilon"),

@@ -10,6 +10,7 @@ from model.labs.context import run
 from model.labs.parameters.context import Context
 from model.labs.reading import run_text
 from model.labs.result import Chart, Heatmap, Result
+from model.labs.word_use import similarity
 
 pytestmark = pytest.mark.weights
 
@@ -35,7 +36,7 @@ def test_two_banks(real_bench: Bench, model: str) -> None:
     assert facts["first"]["nearest"]["text"].startswith("Fishermen")
     assert facts["second"]["nearest"]["text"].startswith("He needed a loan")
     assert facts["others_end"] < facts["end"] < facts["start"]
-    assert [check.holds for check in result.checks] == [True]
+    assert [check.holds for check in result.checks] == [True, True]
     json.dumps(result.as_json(), allow_nan=False)
 
 
@@ -105,7 +106,7 @@ def test_a_causal_mask_keeps_what_comes_later_from_the_word(real_bench: Bench) -
 def test_other_tokens_of_the_word_are_said(real_bench: Bench) -> None:
     result = run(Context(model="smollm2", first="Bank notes lay there."), real_bench)
     assert any("not the same tokens" in note for note in result.notes)
-    assert result.checks == []
+    assert [check.name for check in result.checks] == ["last cosine, from the stream's own tokens"]
 
 
 @pytest.mark.parametrize(
@@ -136,3 +137,34 @@ def test_a_single_word_is_enough(real_bench: Bench) -> None:
     result = run(Context(first="bank", second="bank", senses="bank"), real_bench)
     assert result.facts["end"] == pytest.approx(1, abs=1e-6)
     json.dumps(result.as_json(), allow_nan=False)
+
+
+def test_what_is_said_follows_what_is_found(real_bench: Bench) -> None:
+    given: Any = run(Context(), real_bench).facts
+    assert (given["parting"], given["as_given"], given["position_apart"]) == ("They part.", True, True)
+    text = "He sat on the bank."
+    same = run(Context(first=text, second=text), real_bench)
+    assert same.facts["parting"] == (
+        "The two vectors are one and the same at every layer: both texts are the same."
+    )
+    assert chart(same, "similarity").kind == "bars"
+    assert (same.facts["as_given"], same.facts["position_apart"]) == (False, False)
+    masked = run(Context(model="smollm2", first="A bank of mud.", second="A bank of money."), real_bench)
+    assert str(masked.facts["parting"]).endswith("nothing that reaches the word differs.")
+
+
+def test_a_word_alone_has_no_others(real_bench: Bench) -> None:
+    result = run(Context(first="bank", second="bank", senses=""), real_bench)
+    assert result.facts["others"] is False
+    assert len(chart(result, "similarity").lines) == 1
+
+
+def test_of_a_word_that_stands_twice_the_first_is_taken_and_said(real_bench: Bench) -> None:
+    result = run(Context(first="This bank is no bank."), real_bench)
+    assert "“bank” stands 2 times in the first text: number 1 is taken." in result.notes
+
+
+def test_the_check_sees_another_vector(real_bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("model.labs.context.similarity", lambda a, b: similarity(a, b).flip(0))
+    (check,) = [one for one in run(Context(), real_bench).checks if one.name.startswith("last")]
+    assert not check.holds

@@ -1,6 +1,7 @@
 """Cross-attention in small models that read or hear, and in Whisper itself, held against plain torch."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import torch
 from model.errors import InputError, TooLong, UnknownRecording
 from model.labs import cross_attention
 from model.labs.bench import Bench
-from model.labs.looking_across import follow
+from model.labs.looking_across import Seen, follow
 from model.labs.parameters.cross_attention import CrossAttention
 from model.loading import load_model
 from model.recordings import recordings
@@ -51,7 +52,7 @@ def test_the_matrix_is_the_trace_s_own_row_by_row(bench):
     weights = series["listening"].values
     assert weights.shape == (result.facts["queries"], result.facts["keys"])
     torch.testing.assert_close(weights.sum(1), torch.ones(len(weights)), atol=1e-5, rtol=0)
-    assert checks["sum of a row, farthest from 1"].holds
+    assert checks["sum of a drawn row, farthest from 1"].holds
     centre = (weights.double() * torch.arange(weights.shape[1])).sum(1)
     first = len(weights) - len(series["places"].lines[0].y)
     torch.testing.assert_close(series["places"].lines[0].y, centre[first:], atol=1e-6, rtol=1e-6)
@@ -65,6 +66,48 @@ def test_surprise_is_cross_entropy_and_leaves_the_source_out(bench):
     changed, same = (line.y for line in other["worth"].lines)
     assert not torch.allclose(with_it, changed)
     assert torch.equal(without, same)
+
+
+def test_where_all_centres_are_alike_nothing_follows():
+    assert follow(torch.full((2, 5), 3.0)).tolist() == [0, 0]
+    # Ranks 0.5, 0.5, 2: Pearson of those with 0, 1, 2 is √3 / 2
+    assert follow(torch.tensor([1.0, 1.0, 4.0])).item() == pytest.approx(3**0.5 / 2)
+
+
+def test_one_token_is_spoken_of_as_one(bench):
+    result, _, _ = run(bench, target="it")
+    assert result.facts["looks"].endswith("the only one")
+    assert not result.facts["has_order"]
+    assert any("from 1 token: write" in note for note in result.notes)
+    assert "”, “" not in result.facts["looks"]
+    assert " s" not in result.facts["looks"].split("looks at ")[1].removesuffix(", the only one")
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("sum of a drawn row, farthest from 1", {"weights": lambda seen: seen.weights * 2}),
+        (
+            "columns between a centre and that of the drawn row, at most",
+            {"weights": lambda s: s.weights.flip(-1)},
+        ),
+        ("mean surprise, by a plain run and cross-entropy", {"surprise": lambda seen: seen.surprise * 1.1}),
+    ],
+)
+def test_what_is_drawn_wrong_does_not_hold(bench, monkeypatch, name, wrong):
+    own = cross_attention.look
+    (field,) = wrong
+
+    def look(*given):
+        seen = own(*given)
+        changed = replace(seen, **{field: wrong[field](seen)})
+        if field == "weights" and "centre" in name:
+            monkeypatch.setattr(Seen, "centres", seen.centres)
+        return changed
+
+    monkeypatch.setattr(cross_attention, "look", look)
+    _, _, checks = run(bench, target="it did the animals a")
+    assert [one for one, check in checks.items() if not check.holds] == [name]
 
 
 def test_followers_are_ranked_by_the_order_of_their_centres():

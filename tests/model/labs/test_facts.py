@@ -69,7 +69,46 @@ def test_a_part_that_is_forgotten_is_seen(real_bench: Bench, monkeypatch: pytest
     own = facts._parts
     monkeypatch.setattr(facts, "_parts", lambda question: {**own(question), "embedding": [0.0]})
     checks = told_first(real_bench, Facts()).checks
-    assert [check.holds for check in checks] == [True, False]
+    assert {check.about for check in checks if not check.holds} == {"direct"}
+
+
+@pytest.mark.parametrize("wrong", ["rank", "shifted"])
+def test_a_lens_that_is_wrong_is_seen(real_bench: Bench, monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
+    if wrong == "rank":
+        monkeypatch.setattr(facts, "_ranks", lambda _, lens: [1] * len(lens))
+    else:
+        own = facts._lens
+        monkeypatch.setattr(
+            facts, "_lens", lambda question, layer: own(question, min(layer + 1, question.layers))
+        )
+    checks = told_first(real_bench, Facts()).checks
+    assert "layers whose rank is another by norm and unembedding's formulas" in {
+        check.name for check in checks if not check.holds
+    }
+
+
+def test_shares_of_the_wrong_layers_are_seen(real_bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = facts._parts
+    monkeypatch.setattr(
+        facts, "_parts", lambda question: {**own(question), "attention": own(question)["attention"][::-1]}
+    )
+    failing = [check.name for check in told_first(real_bench, Facts()).checks if not check.holds]
+    assert failing == ["contributions up to each layer = the stream's own logit there, largest difference"]
+
+
+def test_losses_that_are_not_those_of_a_run_are_seen(
+    real_bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(facts, "_lost", lambda question, _: [0.0] * question.layers)
+    failing = {check.about for check in facts.run(Facts(), real_bench).checks if not check.holds}
+    assert failing == {"causal"}
+
+
+def test_the_sentence_adds_up(paris: Result) -> None:
+    totals = paris.facts["totals"]
+    assert isinstance(totals, dict)
+    assert sum(totals.values()) == pytest.approx(paris.facts["logit"], abs=1e-2)
+    assert paris.facts["biased"] is False
 
 
 def test_the_feed_forward_layer_that_brings_it(paris: Result) -> None:
@@ -105,7 +144,7 @@ def test_a_long_answer_is_followed_by_its_first_token(real_bench: Bench) -> None
 @pytest.mark.parametrize(("changes", "said"), [
     ({"model": "minilm"}, "minilm predicts no next token"),
     ({"prompt": "The capital of France is "}, "end the prompt without a space"),
-    ({"prompt": "word " * 600 + "is"}, "takes 512: shorten"),
+    ({"prompt": "word " * 600 + "is"}, "takes 64: shorten"),
 ])  # fmt: skip
 def test_what_cannot_be_followed_is_refused(real_bench: Bench, changes: dict[str, str], said: str) -> None:
     with pytest.raises(InputError, match=said):

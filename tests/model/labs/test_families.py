@@ -3,8 +3,9 @@ from typing import get_args
 import pytest
 from pydantic import ValidationError
 
-from model.labs import families
+from model.labs import card_charts, costs, families
 from model.labs.bench import Bench
+from model.labs.cards import Card
 from model.labs.parameters.families import DecoderOnly, EncoderDecoder, EncoderOnly, Families, Family
 from model.labs.published import published, table
 from model.labs.stated import read_config
@@ -70,10 +71,11 @@ def test_the_pooler_of_bert_is_counted_by_its_name():
 
 def test_a_length_changes_what_it_should():
     short, long = run(tokens=512), run(tokens=1024)
-    assert long.facts["cache_mb"] == pytest.approx(2 * short.facts["cache_mb"])
-    assert long.facts["attention_mb"] == pytest.approx(4 * short.facts["attention_mb"])
+    assert long.facts["cache_bytes"] == 2 * short.facts["cache_bytes"]
+    assert long.facts["attention_bytes"] == 4 * short.facts["attention_bytes"]
     assert long.facts["parameters"] == short.facts["parameters"]
-    assert run(precision="float32").facts["weights_mb"] == pytest.approx(124_439_808 * 4 / 1e6)
+    weights = run(precision="float32").facts
+    assert (weights["weights_bytes"], weights["weights_memory"]) == (124_439_808 * 4, "497.8 MB")
 
 
 def test_beyond_its_positions_a_model_gets_a_note():
@@ -90,7 +92,60 @@ def test_what_cannot_be_asked_is_refused(values):
 
 
 def test_the_longest_text_is_answered():
-    assert run(tokens=2**20, family="mistral-7b").facts["attention_mb"] > 1e6
+    facts = run(tokens=2**20, family="mistral-7b").facts
+    assert facts["attention_bytes"] == 32 * 32 * 2**40 * 2
+    assert facts["attention_memory"] == "2.252 PB"
+
+
+def test_a_further_token_adds_nothing_behind_a_full_window():
+    short, full = (run(tokens=n, family="mistral-7b").facts for n in (4095, 4096))
+    assert (short["cache_bytes_a_token"], full["cache_bytes_a_token"]) == (2 * 32 * 8 * 128 * 2, 0)
+    assert "nothing for a further token" in full["cache_memory"]
+    assert full["cache_bytes"] == 536_870_912
+    assert run(family="bert-base").facts["cache_memory"].startswith("none")
+
+
+def _doubled(name):
+    own = getattr(costs, name)
+    return lambda *given: 2 * own(*given)
+
+
+WRONG = {
+    "token_operations": {"operations of the last token", "operations of a small model"},
+    "source_operations": {"operations of one position", "operations of a small model"},
+    "cache_numbers": {"bytes of keys and values", "keys and values that a small", "bytes that a further"},
+    "attention_numbers": {"bytes of attention", "attention weights of a small"},
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_cost_does_not_hold(monkeypatch, name):
+    monkeypatch.setattr(costs, name, _doubled(name))
+    failing = [check.name for check in run(family="whisper-tiny", tokens=100).checks if not check.holds]
+    assert len(failing) == len(WRONG[name])
+    assert all(any(one.startswith(start) for one in failing) for start in WRONG[name])
+
+
+@pytest.mark.parametrize("fact", ["weights_bytes", "cache_bytes", "attention_bytes", "token_operations"])
+def test_a_wrong_fact_does_not_hold(monkeypatch, fact):
+    own = Card.facts
+    monkeypatch.setattr(Card, "facts", lambda card: {**own(card), fact: own(card)[fact] + 12_345})
+    assert len([check for check in run().checks if not check.holds]) == 1
+
+
+@pytest.mark.parametrize("unit", ["MB", "GFLOP"])
+def test_a_curve_of_other_numbers_does_not_hold(monkeypatch, unit):
+    monkeypatch.setattr(card_charts, unit, getattr(card_charts, unit) * 7)
+    failing = {check.about for check in run().checks if not check.holds}
+    assert failing == {{"MB": "memory", "GFLOP": "operations"}[unit]}
+
+
+def test_a_size_without_embeddings_that_is_off_does_not_hold(monkeypatch):
+    own = Card.without_embeddings.fget
+    monkeypatch.setattr(Card, "without_embeddings", property(lambda card: own(card) + 12_345))
+    assert [check.name for check in run().checks if not check.holds] == [
+        "parameters outside the embeddings, by formula"
+    ]
 
 
 def test_kinds_are_what_their_configurations_say():

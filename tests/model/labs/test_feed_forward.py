@@ -69,3 +69,23 @@ def test_the_kink_and_the_ends_are_taken() -> None:
         assert all(check.holds for check in feed_forward.run(Activations(at=x, reach=10), BENCH).checks)
     with pytest.raises(ValidationError, match="less than or equal to 10"):
         Activations(at=10.5)
+
+
+def test_the_point_of_the_table_is_marked_where_curves_reach_it() -> None:
+    for at, marked in ((-1.0, True), (4.0, True), (5.0, False)):
+        result = feed_forward.run(Activations(at=at), BENCH)
+        for chart in result.series:
+            assert isinstance(chart, Chart)
+            marks = [line for line in chart.lines if line.name == f"at x = {at:g}"]
+            assert len(marks) == marked
+            if marked and chart.id == "curves":
+                rows = result.facts["table"]
+                assert list(marks[0].y) == [row["f(x)"] for row in rows]  # type: ignore[attr-defined]
+        assert any("outside the curves" in note for note in result.notes) != marked
+
+
+def test_gelu_can_be_seen_beside_its_tanh_form() -> None:
+    chart = feed_forward.run(Activations(), BENCH).series[0]
+    assert isinstance(chart, Chart)
+    points = {line.name: len(line.x) for line in chart.lines}
+    assert points["GELU (tanh)"] < 32 < points["GELU"]

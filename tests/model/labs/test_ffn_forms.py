@@ -62,3 +62,35 @@ def test_seeds_repeat() -> None:
     one, two, other = (ffn_forms.run(Forms(width=8, steps=5, seed=seed), BENCH).facts for seed in (3, 3, 4))
     assert one == two
     assert one != other
+
+
+def _failing(**given: object) -> list[str]:
+    result = ffn_forms.run(Forms.model_validate({"width": 16, "steps": 4, **given}), BENCH)
+    return [check.name for check in result.checks if not check.holds]
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"width": 8, "expansion": 0.5}, {"width": 64, "steps": 1}, {"seed": 2**32 - 1}]
+)
+def test_every_check_holds(given: dict[str, object]) -> None:
+    assert _failing(**given) == []
+
+
+@pytest.mark.parametrize("factor", [0.8, 1.25])
+def test_silent_shares_that_are_wrong_are_seen(monkeypatch: pytest.MonkeyPatch, factor: float) -> None:
+    own = ffn_forms._hidden
+    wrong = lambda layer, x: torch.where(own(layer, x).abs() < 0.01 * factor, 0.5, own(layer, x))  # noqa: E731
+    monkeypatch.setattr(ffn_forms, "_hidden", wrong)
+    assert {name.split(":")[0] for name in _failing(width=64)} == {"ReLU", "GELU", "SwiGLU"}
+
+
+def test_a_curve_that_is_not_the_trainings_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = ffn_forms._curves
+    monkeypatch.setattr(
+        ffn_forms,
+        "_curves",
+        lambda losses: own({name: [0.99 * one for one in loss] for name, loss in losses.items()}),
+    )
+    assert _failing() == [
+        f"{name}: last loss in the picture, by the formulas" for name in ("ReLU", "GELU", "SwiGLU")
+    ]

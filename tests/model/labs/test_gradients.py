@@ -1,12 +1,14 @@
 """Gradients against distance: against Jacobians that are computed otherwise, and against what theory says."""
 
 import math
+from typing import Any
 
 import pytest
 import torch
 from torch.autograd.functional import jacobian
 
 from model.errors import InputError
+from model.labs import gradients
 from model.labs.bench import Bench, Cancelled
 from model.labs.gradients import SHOWN, run, started_net
 from model.labs.jacobians import by_distance, by_products, shared_evenly
@@ -84,3 +86,61 @@ def test_what_would_take_long_is_refused_and_who_leaves_stops_it() -> None:
 
     with pytest.raises(Cancelled):
         run(Gradients(), Bench(report=leave))
+
+
+@pytest.mark.parametrize("net", SHOWN)
+def test_a_gradient_that_is_off_by_a_percent_is_seen(monkeypatch: pytest.MonkeyPatch, net: Net) -> None:
+    right = gradients.by_distance
+    built: list[object] = []
+
+    def wrong(module: torch.nn.Module, x: torch.Tensor) -> torch.Tensor:
+        built.append(module)
+        return right(module, x) * (1.01 if SHOWN[(len(built) - 1) % 4] == net else 1)
+
+    monkeypatch.setattr(gradients, "by_distance", wrong)
+    failing = [
+        check.name for check in run(Gradients(distance=10, seeds=1), Bench()).checks if not check.holds
+    ]
+    assert [name.split(":")[0] for name in failing] == [net]
+
+
+@pytest.mark.parametrize("factor", [0.7, 1.4])
+def test_a_factor_that_theory_does_not_have_is_seen(monkeypatch: pytest.MonkeyPatch, factor: float) -> None:
+    right = gradients.mean_field
+    wrong = lambda net, x, norms: right(net, x, norms) * factor ** torch.arange(len(norms))  # noqa: E731
+    monkeypatch.setattr(gradients, "mean_field", wrong)
+    failing = [check.name for check in run(Gradients(), Bench()).checks if not check.holds]
+    assert failing == ["RNN: log₁₀ of the factor a step"]
+
+
+@pytest.mark.parametrize("factor", [0.75, 1.3])
+def test_a_level_that_theory_does_not_have_is_seen(monkeypatch: pytest.MonkeyPatch, factor: float) -> None:
+    monkeypatch.setattr(gradients, "shared_evenly", lambda net, length: factor * shared_evenly(net, length))
+    failing = [check.name for check in run(Gradients(), Bench()).checks if not check.holds]
+    assert failing == ["self-attention: mean norm from distance 1 on, ‖W_O W_V‖ / n"]
+
+
+@pytest.mark.parametrize("given", [
+    {"width": 8, "distance": 1, "seeds": 1},
+    {"width": 8, "distance": 2, "seeds": 1},
+    {"gain": 4.0, "seeds": 3},
+    {"gain": 0.1, "distance": 100, "seeds": 1},
+    {"keep_bias": 5.0, "seeds": 2},
+    {"width": 64, "distance": 120, "seeds": 1},
+])  # fmt: skip
+def test_what_is_right_holds(given: dict[str, Any]) -> None:
+    for seed in (0, 11, 2**32 - 1):
+        found = run(Gradients.model_validate({**given, "seed": seed}), Bench())
+        assert [check for check in found.checks if not check.holds] == []
+
+
+def test_more_nets_make_the_tolerance_narrower() -> None:
+    one, many = (run(Gradients(distance=5, width=8, seeds=seeds), Bench()).checks[-2:] for seeds in (1, 12))
+    for wide, narrow in zip(one, many, strict=True):
+        assert narrow.tolerance < wide.tolerance
+
+
+def test_a_few_bent_numbers_are_not_judged() -> None:
+    found = run(Gradients(width=8, gain=4.0, seeds=1), Bench())
+    assert not any("factor" in check.name for check in found.checks)
+    assert any("not judged" in note for note in found.notes)

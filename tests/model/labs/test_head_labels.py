@@ -1,11 +1,12 @@
 import json
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 from weakref import WeakKeyDictionary
 
 import pytest
 import torch
 
+from model.labs import probing
 from model.labs.bench import Bench, Cancelled
 from model.labs.head_labels import run
 from model.labs.label_tables import Found, several
@@ -79,15 +80,15 @@ def test_smollm2_has_induction_heads_and_minilm_none(real_bench: Bench) -> None:
     assert best["active"] == "active"
     assert "next" not in {name for names in labels(result).values() for name in names}
     idle: Any = run(HeadLabels(model="smollm2", label="induction"), real_bench).facts["best"]
-    assert idle["active"] in ("not active", "without an occasion")
+    assert idle["active"] in ("not active", "cannot tell")
 
 
 @pytest.mark.weights
 @pytest.mark.parametrize(
     ("label", "text", "here", "active"),
     [
-        ("pronoun", "The dog sleeps.", "no pronoun", "without an occasion"),
-        ("duplicate", "The dog sleeps", "nothing repeats", "without an occasion"),
+        ("pronoun", "The dog sleeps.", "no pronoun", "cannot tell"),
+        ("duplicate", "The dog sleeps", "nothing repeats", "cannot tell"),
         ("previous", "The dog sleeps.", None, "active"),
     ],
 )
@@ -129,3 +130,35 @@ def test_a_model_that_knows_no_english_is_only_given_random_tokens(real_bench: B
     assert [row["label"] for row in result.facts["summary"]] == ["induction", "duplicate"]  # type: ignore[attr-defined]
     assert len(result.notes) == 2
     assert result.facts["best"] is None
+
+
+@pytest.mark.weights
+@pytest.mark.parametrize("label", ["agreement", "adjective", "list"])
+def test_nobody_says_whether_a_link_in_the_text_is_of_the_kind(real_bench: Bench, label: Label) -> None:
+    best: Any = run(HeadLabels(label=label), real_bench).facts["best"]
+    assert best["active"] == "cannot tell"
+    assert best["here"] in best["said"]
+    assert "whatever these words are" in best["said"]
+
+
+# A diagonal stays where it is when a matrix is turned over.
+STILL = ("self",)
+LABELS: tuple[Label, ...] = get_args(Label)
+
+
+@pytest.mark.weights
+def test_scores_are_counted_again_and_wrong_ones_seen(
+    real_bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def checks(bench: Bench) -> dict[Label, bool]:
+        return {
+            label: all(check.holds for check in run(HeadLabels(label=label), bench).checks)
+            for label in LABELS
+        }
+
+    assert all(checks(real_bench).values())
+    right = probing.all_weights
+    for wrong in (lambda sites: right(sites).mT, lambda sites: right(sites).flip(0)):
+        monkeypatch.setattr(probing, "all_weights", wrong)
+        found = checks(replace(real_bench, findings=WeakKeyDictionary()))
+        assert not any(holds for label, holds in found.items() if label not in STILL), found

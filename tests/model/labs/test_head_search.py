@@ -1,10 +1,12 @@
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from torch import Tensor
 
 from model.errors import InputError
 from model.labs.bench import Bench
-from model.labs.head_search import run
+from model.labs.head_search import _between, run
 from model.labs.parameters.heads import ANIMAL, HeadSearch
 from model.labs.result import Chart, Heatmap
 
@@ -57,8 +59,10 @@ def test_occurrences_and_special_tokens(real_bench: Bench) -> None:
 
 def test_a_causal_mask_hides_what_comes_later(real_bench: Bench) -> None:
     result = run(HeadSearch(model="smollm2", word="animal", target="it"), real_bench)
-    assert any("hides “it” from “animal”" in note for note in result.notes)
-    assert result.facts["best"]["weight"] == 0  # type: ignore[index]
+    assert any("“animal” cannot see “it”" in note for note in result.notes)
+    assert (result.facts["best"], result.facts["table"]) == (None, [])
+    assert [one.id for one in result.series] == ["links"]
+    assert all(check.holds for check in result.checks)
     found = run(HeadSearch(model="smollm2"), real_bench)
     assert found.notes == []
     assert found.facts["best"]["name"] == "L13H8"  # type: ignore[index]
@@ -85,3 +89,16 @@ def test_a_long_row_says_what_it_leaves_out(real_bench: Bench) -> None:
 def test_what_cannot_be_searched(real_bench: Bench, asked: dict[str, object], said: str) -> None:
     with pytest.raises(InputError, match=said):
         run(HeadSearch.model_validate(asked), real_bench)
+
+
+@pytest.mark.parametrize("wrong", [lambda weights: weights.mT, lambda weights: weights.flip(-3)])
+def test_the_check_sees_turned_pairs_and_other_heads(
+    real_bench: Bench, monkeypatch: pytest.MonkeyPatch, wrong: Callable[[Tensor], Tensor]
+) -> None:
+    monkeypatch.setattr("model.labs.head_search._between", lambda site, words: wrong(_between(site, words)))
+    assert not run(HeadSearch(), real_bench).checks[0].holds
+
+
+def test_a_word_that_stands_twice_is_told(real_bench: Bench) -> None:
+    result = run(HeadSearch(target="the", target_occurrence=2), real_bench)
+    assert "“the” stands 2 times in the text: number 2 is taken." in result.notes

@@ -1,5 +1,6 @@
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -93,7 +94,10 @@ def test_subspaces_wider_than_the_model_fill_it() -> None:
 )
 def test_on_a_real_model(real_bench: Bench, model: str, width: int, heads: int, inner: int) -> None:
     result = run(Heads(model=model, layer=2, head=4), real_bench)
-    assert [check.holds for check in result.checks] == [True]
+    assert all(check.holds for check in result.checks)
+    assert {check.about for check in result.checks} == {
+        "rebuilt", "pattern", "lengths", "all-lengths", "overlap", "overlap-mean"
+    }  # fmt: skip
     assert 0 < result.checks[0].measured < 1e-4
     facts = result.facts
     assert (facts["width"], facts["heads"], facts["head_width"]) == (width, heads, inner)
@@ -134,3 +138,33 @@ def test_long_texts_get_smaller_pictures_and_say_so(real_bench: Bench) -> None:
     assert (len(pictures), len(pictures[0]), len(pictures[0][0])) == (12, 24, 24)
     assert any("24 × 24" in note for note in result.notes)
     assert not run(Heads(text="two words"), real_bench).notes
+
+
+def failed(result: Result) -> set[str | None]:
+    return {check.about for check in result.checks if not check.holds}
+
+
+@pytest.mark.weights
+def test_checks_see_what_is_wrong(real_bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert failed(run(Heads(), real_bench)) == set()
+    ones = "model.labs.{}.overlaps"
+    with monkeypatch.context() as patch:
+        for module in ("heads", "head_checks"):
+            patch.setattr(ones.format(module), lambda columns: torch.ones(len(columns), len(columns)))
+        assert failed(run(Heads(), real_bench)) == {"overlap", "overlap-mean"}
+    with monkeypatch.context() as patch:
+        own = HeadLayer.__dict__["contributions"].func
+        patch.setattr(HeadLayer, "contributions", property(lambda layer: own(layer).flip(0)))
+        assert failed(run(Heads(), real_bench)) == {"lengths", "all-lengths"}
+    with monkeypatch.context() as patch:
+        seen = HeadLayer.__dict__["patterns"].func
+        patch.setattr(HeadLayer, "patterns", property(lambda layer: seen(layer).flip(0)))
+        assert failed(run(Heads(), real_bench)) == {"pattern"}
+
+
+@pytest.mark.weights
+def test_the_last_layer_and_one_token_are_told(real_bench: Bench) -> None:
+    facts: dict[str, Any] = dict(run(Heads(model="smollm2", text="x", layer=29), real_bench).facts)
+    assert (facts["one_pattern"]["differ"], facts["later"]) == (False, False)
+    facts = dict(run(Heads(), real_bench).facts)
+    assert (facts["one_pattern"]["differ"], facts["later"]) == (True, True)

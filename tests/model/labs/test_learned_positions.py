@@ -1,14 +1,18 @@
 """minilm's table of positions, against what numpy makes of the same rows."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from model.errors import InputError
+from model.labs import learned_positions
 from model.labs.bench import Bench
 from model.labs.learned_positions import run
 from model.labs.parameters.positions import LearnedPositions
-from model.labs.position_table import Table, spectrum
+from model.labs.position_table import Table, peaks, spectrum
 from model.labs.result import Chart, Heatmap, Result
 
 pytestmark = pytest.mark.weights
@@ -72,8 +76,6 @@ def test_the_spectrum_sums_to_one_for_even_and_odd_lengths(length: int) -> None:
 def test_shuffled_rows_fail_the_checks_about_order(
     real_bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from model.labs import learned_positions
-
     real = learned_positions._read
 
     def shuffled(*given: object) -> Table:
@@ -84,16 +86,61 @@ def test_shuffled_rows_fail_the_checks_about_order(
 
     monkeypatch.setattr(learned_positions, "_read", shuffled)
     result = run(LearnedPositions(), real_bench)
-    neighbours, periods = result.checks[0], result.checks[3]
+    neighbours, periods, rows = result.checks[:3]
     assert neighbours.measured < 0.3
     assert periods.measured < 0.2
+    assert not rows.holds
 
 
-def test_what_a_picture_leaves_out_is_said(real_bench: Bench) -> None:
-    notes = " ".join(run(LearnedPositions(first=400), real_bench).notes)
-    assert "positions 400 to 511 of 512 and the first 256 of 384 dimensions" in notes
-    assert "one position in 4" in notes
-    assert "The curves of the principal components show at most 128 positions." in notes
+def _failed(result: Result) -> list[str]:
+    return [check.name.split(",")[0] for check in result.checks if not check.holds]
+
+
+@pytest.mark.parametrize(
+    "change", [lambda rows: rows.roll(1, 0), lambda rows: rows[:, :5], lambda rows: rows[1:]]
+)
+def test_rows_that_are_not_the_models_are_noticed(
+    real_bench: Bench, monkeypatch: pytest.MonkeyPatch, change: Callable[[Tensor], Tensor]
+) -> None:
+    real = learned_positions._read
+    monkeypatch.setattr(
+        learned_positions, "_read", lambda *given: Table(change(real(*given).rows), real(*given).left_out)
+    )
+    assert "rows" in _failed(run(LearnedPositions(), real_bench))
+
+
+def test_a_table_that_is_not_centred_is_noticed(real_bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Table, "centred", property(lambda self: self.rows[self.left_out :]))
+    failed = _failed(run(LearnedPositions(), real_bench))
+    assert any(name.startswith("share of component 1") for name in failed)
+    assert any(name.startswith("share of period") for name in failed)
+
+
+def test_one_turn_in_the_table_is_no_period(real_bench: Bench) -> None:
+    places = torch.arange(64, dtype=torch.float64)[:, None]
+    trend = Table(places * torch.ones(1, 3) + 20 * torch.cos(2 * torch.pi * places * 4 / 64), 0)
+    power = spectrum(trend.centred)[1:]
+    assert int(power.argmax()) == 0
+    assert peaks(power)[0].item() + 1 == 4
+    periods = run(LearnedPositions(), real_bench).facts["periods"]
+    assert all(row["period, in positions"] < 511 / 2 + 1 for row in periods)  # type: ignore[attr-defined]
+
+
+def test_what_a_picture_leaves_out_is_said_in_its_title(real_bench: Bench) -> None:
+    result = run(LearnedPositions(first=400), real_bench)
+    titles = {series.id: series.title for series in result.series}
+    assert "positions 400 to 511 of 512, 256 of 384 dimensions" in titles["table"]
+    assert "one position in 4" in titles["similarity"]
+    assert titles["components"].startswith("Positions 400 to 511 ")
+    assert list(result.notes) == []
+
+
+def test_the_side_of_a_model_of_two_is_said(real_bench: Bench) -> None:
+    sides = [
+        run(LearnedPositions(model=model), real_bench).facts["side"]
+        for model in ("minilm", "whisper-tiny.en")
+    ]
+    assert sides == ["", "decoder"]
 
 
 @pytest.mark.parametrize(

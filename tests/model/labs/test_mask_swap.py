@@ -4,8 +4,10 @@ import torch
 
 from model.errors import InputError
 from model.inputs import Inputs
+from model.labs import mask_swap
 from model.labs.bench import Bench
 from model.labs.mask_swap import run
+from model.labs.one_head import Where
 from model.labs.parameters.attention_row import SENTENCE, MaskSwap
 from model.labs.result import Chart, Heatmap, Result, Series
 from model.plan import Plan
@@ -98,18 +100,62 @@ def test_masks_show_what_they_say(bench, mask, reach, sees):
 def test_the_own_mask_changes_nothing_and_says_so(bench):
     result = run(MaskSwap(model="smollm2", mask="causal"), bench)
     assert result.facts["moved_most"] == 0
-    assert "nothing changes" in result.notes[0]
+    assert "choose another one" in result.notes[0]
+    assert (result.facts["moved_token"], result.facts["changes"]) == (None, None)
 
 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
         ({"text": "alone"}, "at least two words"),
+        ({"text": "  \n "}, "is blank"),
         ({"ending": "tired."}, "already ends in “tired.”"),
+        (
+            {"text": "She wrote the letter 𐎀", "ending": "𐎂"},
+            "“𐎀” from “𐎂”: both become the same tokens, “.UNK.”",
+        ),
+        ({"text": "They slept tired", "ending": "TIRED"}, "both become the same tokens, “tired” at the end"),
         ({"layer": 99}, "minilm has no layer 99"),
-        ({"text": "two " * 140}, "draws at most 128"),
+        ({"text": "two " * 140}, "this lab takes 128"),
     ],
 )
 def test_what_cannot_be_compared_is_said(bench, given, said):
     with pytest.raises(InputError, match=said):
         run(MaskSwap.model_validate(given), bench)
+
+
+def test_words_of_the_ending_are_named_and_tokens_keep_their_spaces(bench):
+    facts = run(MaskSwap(ending="extremely tired."), bench).facts
+    assert (facts["last"], facts["other_last"]) == ("tired.", "extremely tired.")
+    facts = run(MaskSwap(model="smollm2", mask="bidirectional"), bench).facts
+    for column in ("own mask", "chosen mask"):
+        words = [row[column] for row in facts["readout"]]
+        assert len(set(words)) == len(words)
+        assert not any(word.startswith(" ") for word in words)
+
+
+def test_an_ending_that_only_goes_on_leaves_the_whole_text_before(bench):
+    result = run(MaskSwap(model="smollm2", text="She is", ending="is very"), bench)
+    assert result.facts["before"] == 2
+    assert all(check.holds for check in result.checks)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"mask": "causal"}, "no longer look ahead"),
+        ({"model": "smollm2", "mask": "bidirectional"}, "suddenly look ahead"),
+        ({"model": "smollm2", "mask": "window"}, "other tokens"),
+    ],
+)
+def test_what_the_mask_changes_is_said_as_it_is(bench, given, said):
+    assert said in run(MaskSwap.model_validate(given), bench).facts["changes"]
+
+
+@pytest.mark.parametrize("given", [{}, {"model": "smollm2", "mask": "window"}])
+def test_a_pattern_of_another_head_is_noticed(bench, monkeypatch, given):
+    pattern = mask_swap._pattern
+    monkeypatch.setattr(mask_swap, "_pattern", lambda name, ran, _: pattern(name, ran, Where(2, 5)))
+    checks = run(MaskSwap.model_validate(given), bench).checks
+    failed = [check.about for check in checks if not check.holds and "by hand" in check.name]
+    assert failed == ["own", "chosen"]

@@ -1,5 +1,7 @@
 """A token's neurons: they add up to the layer, and what they push is the unembedding's own word."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -109,3 +111,52 @@ def test_nothing_is_drawn_twice(real_bench: Bench) -> None:
     assert places[-1] == 1536
     assert places == sorted(set(places))
     assert torch.all(ranked.lines[0].y[1:] <= ranked.lines[0].y[:-1])
+
+
+def _failing(bench: Bench, **given: object) -> set[str]:
+    result = neurons.run(Neurons.model_validate(given), bench)
+    return {check.name.split(":")[0] for check in result.checks if not check.holds}
+
+
+LENGTH = "length of what a neuron writes = that of the neuron run alone"
+
+
+@pytest.mark.parametrize("by", ["what they write", "the prediction"])
+def test_every_check_holds(real_bench: Bench, by: str) -> None:
+    assert _failing(real_bench, by=by, layer=3, token=1) == set()
+    assert len(neurons.run(Neurons(), real_bench).checks) == 6
+    assert len(neurons.run(Neurons(model="minilm", layer=2), real_bench).checks) == 3
+
+
+def test_lengths_without_the_matrix_are_seen(real_bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = neurons._layer
+
+    def bare(ran: neurons.Ran, parameters: Neurons) -> neurons.Layer:
+        layer = own(ran, parameters)
+        return replace(layer, writes=layer.own.abs())
+
+    monkeypatch.setattr(neurons, "_layer", bare)
+    assert _failing(real_bench) == {LENGTH}
+    assert _failing(real_bench, model="minilm", layer=2) == {LENGTH}
+
+
+def test_words_that_are_none_of_the_heads_are_seen(
+    real_bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = neurons._pushed
+    monkeypatch.setattr(neurons, "_pushed", lambda loaded, write: own(loaded, write).roll(1))  # type: ignore[union-attr]
+    assert _failing(real_bench) == {
+        "words in the table that the model's own head does not raise or lower most"
+    }
+
+
+@pytest.mark.parametrize("factor", [-3.0, 0.9])
+def test_shares_that_are_none_of_the_heads_are_seen(
+    real_bench: Bench, monkeypatch: pytest.MonkeyPatch, factor: float
+) -> None:
+    own = neurons._to_prediction
+    monkeypatch.setattr(neurons, "_to_prediction", lambda ran, layer: factor * own(ran, layer))  # type: ignore[operator]
+    assert _failing(real_bench) == {
+        "shares of the prediction in the table = by the model's own head, largest difference",
+        "all neurons together add to the prediction, by the model's own head",
+    }

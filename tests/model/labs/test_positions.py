@@ -41,7 +41,7 @@ def test_dot_products_at_width_512_are_the_published_ones(step: int, published: 
         {"d_model": 1024, "length": 64},
         {"base": 1.0},
         {"base": 1e9},
-        {"offset": -40},
+        {"position": 60, "offset": -40},
     ],
 )
 def test_every_check_holds_at_all_sizes(given: dict[str, float]) -> None:
@@ -81,7 +81,8 @@ def test_the_rotation_knows_only_the_step() -> None:
 def test_a_wrong_encoding_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     real = Sinusoid.at
     monkeypatch.setattr(Sinusoid, "at", lambda self, first, count: real(self, first, count) + 1e-2)
-    assert not any(check.holds for check in run(Positions(), Bench()).checks)
+    wrong = run(Positions(), Bench()).checks
+    assert sum(not check.holds for check in wrong) == len(wrong)
 
 
 def test_one_position_is_enough() -> None:
@@ -90,15 +91,55 @@ def test_one_position_is_enough() -> None:
     assert list(_chart(result, "dots").lines[0].x) == [0]
 
 
-def test_a_pair_that_the_width_does_not_have_is_said_and_the_last_shown() -> None:
-    result = run(Positions(d_model=8, pair=200), Bench())
-    assert result.facts["pair"] == 3
-    assert "8 dimensions make pairs 0 to 3: 3 is shown, not 200." in result.notes
+def test_no_position_below_zero_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    first: list[int] = []
+    real = Sinusoid.at
+
+    def watched(self: Sinusoid, start: int, count: int) -> object:
+        first.append(start)
+        return real(self, start, count)
+
+    monkeypatch.setattr(Sinusoid, "at", watched)
+    result = run(Positions(position=60, offset=-40), Bench())
+    assert min(first) >= 0
+    assert all(check.holds for check in result.checks)
+    assert "PE(p) · PE(p − 40) at every p" in [check.name for check in result.checks]
+    assert next(iter(_chart(result, "dots").lines[0].x)) == -60
+
+
+def test_the_rotation_is_shown_beside_what_it_should_give() -> None:
+    matrix = run(Positions(position=3, offset=4, d_model=8), Bench()).series[4]
+    assert isinstance(matrix, Heatmap)
+    assert list(matrix.rows) == ["PE(3)", "PE(3) turned by 4 steps", "PE(7)"]
+    assert np.allclose(matrix.values[1], matrix.values[2], atol=1e-12)
+    assert np.allclose(matrix.values[2, 0::2], np.sin(7 / 10_000 ** (np.arange(4) / 4)), atol=1e-12)
+
+
+def test_the_chosen_pair_is_marked_among_the_wavelengths() -> None:
+    marked = _chart(run(Positions(pair=5), Bench()), "wavelengths").lines[2]
+    assert list(marked.x) == [5]
+    assert next(iter(marked.y)) == pytest.approx(2 * math.pi * 10_000 ** (10 / 128))
+
+
+def test_a_wrong_speed_of_one_pair_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = Sinusoid(128, 10_000.0).wavelengths
+    found[40] *= 1.001
+    monkeypatch.setattr(Sinusoid, "wavelengths", found)
+    failed = [check.name for check in run(Positions(), Bench()).checks if not check.holds]
+    assert failed == ["every wavelength by its formula, less 1, largest"]
 
 
 @pytest.mark.parametrize(
     ("given", "words"),
-    [({"d_model": 7}, "even")],
+    [
+        ({"d_model": 7}, "even"),
+        ({"d_model": 8, "pair": 4}, "choose one from 0 to 3"),
+        (
+            {"position": 0, "offset": -2047},
+            "is −2,047, but positions begin at 0: choose an offset of 0 or more",
+        ),
+        ({"position": 9, "offset": -10}, "choose an offset of −9 or more"),
+    ],
 )
 def test_what_is_no_wave_is_refused_with_the_way_out(given: dict[str, float], words: str) -> None:
     with pytest.raises(InputError, match=words):
@@ -119,4 +160,4 @@ def test_what_is_out_of_bounds_is_no_parameter(given: dict[str, object]) -> None
 
 def test_what_a_picture_leaves_out_is_said() -> None:
     result = run(Positions(d_model=600, length=700), Bench())
-    assert "the first 128 of 700 positions and the first 256 of 600 dimensions" in result.notes[0]
+    assert "the first 128 of 700 positions and 256 of 600 dimensions" in result.series[1].title

@@ -1,4 +1,5 @@
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -6,7 +7,10 @@ import torch
 
 from model.errors import InputError
 from model.inputs import Inputs
+from model.labs import real_scores
 from model.labs.bench import Bench
+from model.labs.head_scores import Heads
+from model.labs.one_head import Where
 from model.labs.parameters.scaling import PASSAGE, RealScores
 from model.labs.real_scores import run
 from model.labs.result import Chart, Heatmap, Result, Series
@@ -56,7 +60,11 @@ def test_spread_and_entropy_are_what_numpy_finds_row_by_row(bench, model, layer,
     facts = result.facts
     assert facts["raw_spread"] == pytest.approx(spread, rel=1e-4)
     assert facts["scaled_spread"] == pytest.approx(spread * factor, rel=1e-4)
-    (check,) = [one for one in result.checks if one.name == "spread within a row, after the scale"]
+    (check,) = [
+        one
+        for one in result.checks
+        if one.name == f"scaled spread of L{layer}H{head}, row by row from q and k"
+    ]
     assert (check.measured, check.expected) == (pytest.approx(spread * factor, rel=1e-4),) * 2
     assert facts["entropy"] == pytest.approx(np.mean(shares), abs=1e-4)
     assert facts["largest"] == pytest.approx(np.mean(largest), abs=1e-4)
@@ -116,9 +124,39 @@ def test_histograms_hold_every_pair_once(bench):
     [
         ({"layer": 6}, "no layer 6"),
         ({"text": "word " * 300}, "302 tokens"),
-        ({"model": "smollm2", "text": "Hi"}, "1 tokens"),
+        ({"model": "smollm2", "text": "Hi"}, "1 token,"),
     ],
 )
 def test_what_cannot_be_measured_is_said(bench, given, said):
     with pytest.raises(InputError, match=said):
         run(RealScores.model_validate(given), bench)
+
+
+def test_the_weights_of_two_tokens_answer_most_where_they_are_even(bench):
+    """Of p and 1 - p it is 2p(1 - p), largest where weights are even: at the smallest factor."""
+    facts = run(RealScores(model="smollm2", text="Hi there", layer=3), bench).facts
+    assert facts["answers_most_at"] == pytest.approx(0.01)
+
+
+def _failed(bench: Bench, **given: object) -> set[str | None]:
+    parameters = RealScores.model_validate({"model": "smollm2", "layer": 4, "head": 7, **given})
+    return {check.about for check in run(parameters, bench).checks if not check.holds}
+
+
+@pytest.mark.parametrize("wrong", [lambda values: 3 * values, lambda values: values.flip(0, 1)])
+def test_matrices_that_are_wrong_are_noticed(bench, monkeypatch, wrong):
+    measure = real_scores.measure
+
+    def broken(*given: Any) -> Heads:
+        return Heads(*(wrong(values) for values in vars(measure(*given)).values()))
+
+    assert _failed(bench) == set()
+    monkeypatch.setattr(real_scores, "measure", broken)
+    assert _failed(bench) == {"spread", "scaled_spread", "saturation"}
+
+
+@pytest.mark.parametrize(("name", "about"), [("_histogram", "scores"), ("multiplied", "temperature")])
+def test_another_head_than_the_chosen_one_is_noticed(bench, monkeypatch, name, about):
+    right = getattr(real_scores, name)
+    monkeypatch.setattr(real_scores, name, lambda first, _, *more: right(first, Where(4, 2), *more))
+    assert _failed(bench) == {about}

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from model.errors import InputError
+from model.labs import recall
 from model.labs.bench import Bench, Cancelled
 from model.labs.parameters.recurrence import Recall
 from model.labs.recall import ASKED, NOISE, RACING, Race, gaps, questions, result, run
@@ -104,3 +105,37 @@ def test_who_leaves_stops_the_training_within_a_step() -> None:
 def test_what_would_take_minutes_is_refused_in_words() -> None:
     with pytest.raises(InputError, match="fewer steps or a shorter gap"):
         run(Recall(longest_gap=256, steps=1000), Bench())
+
+
+def test_an_rnn_whose_gradient_is_lost_can_only_guess() -> None:
+    race = Race(Recall(steps=80, longest_gap=64), [1, 64], learned_after=6, traced=1e-20)
+    race.accuracy = {net: [1.0, 1.0] for net in RACING}
+    assert [check.holds for check in result(race).checks] == [True, False]
+    race.accuracy["RNN"] = [1.0, 1 / 8]
+    assert [check.holds for check in result(race).checks] == [True, True]
+    race.traced = 1e-6
+    assert len(result(race).checks) == 1
+
+
+def test_the_gradient_that_is_traced_back_is_that_of_the_first_net() -> None:
+    shares = [recall._traced(Recall(longest_gap=gap)) for gap in (4, 8, 64)]
+    # Some 0.45 a step, as the page's section on gradients has it.
+    assert 0.3**4 < shares[1] / shares[0] < 0.6**4
+    assert shares[2] < recall.LOST
+
+
+def test_bounds_agree_with_what_is_refused() -> None:
+    limits = result(Race(Recall(longest_gap=64), gaps(64))).limits
+    most = limits["steps"]
+    assert (
+        most * sum(gap + 2 for gap in gaps(64)) <= recall.MOST < (most + 1) * sum(gap + 2 for gap in gaps(64))
+    )
+    with pytest.raises(InputError, match="fewer steps"):
+        run(Recall(longest_gap=64, steps=most + 1), Bench())
+    assert result(Race(Recall(longest_gap=64, steps=80), gaps(64))).limits["longest_gap"] == 256
+    longest = result(Race(Recall(longest_gap=8, steps=1000), gaps(8))).limits["longest_gap"]
+    assert (
+        1000 * sum(gap + 2 for gap in gaps(longest))
+        <= recall.MOST
+        < 1000 * sum(gap + 2 for gap in gaps(longest + 1))
+    )

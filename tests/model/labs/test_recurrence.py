@@ -89,8 +89,14 @@ def test_the_leading_terms_cross_at_n_equal_to_d(length: int, fewer: str) -> Non
 
 def test_what_is_too_large_to_count_is_said() -> None:
     found = run(Recurrence(length=256, width=512), Bench())
-    assert any("counted at shorter lengths only" in note for note in found.notes)
+    assert found.facts["beyond"] == "RNN, LSTM, GRU and self-attention"
+    assert found.series[1].title.endswith("the longest runs by the formula alone")
     assert all(check.holds for check in found.checks)
+
+
+def test_lines_that_lie_on_each_other_are_one() -> None:
+    chart = run(Recurrence(length=16), Bench()).series[0]
+    assert [line.name for line in chart.lines] == ["RNN, LSTM and GRU", "self-attention and causal attention"]  # type: ignore[union-attr]
 
 
 def test_lengths_double_up_to_the_longest() -> None:

@@ -3,9 +3,10 @@
 import pytest
 
 from model.errors import InputError
+from model.labs import recurrence_time
 from model.labs.bench import Bench, Cancelled
 from model.labs.clock import Times, spans
-from model.labs.nets import NETS
+from model.labs.nets import NETS, RECURRENT
 from model.labs.parameters.recurrence import RecurrenceTime
 from model.labs.recurrence_time import run
 from model.labs.result import Chart, Result
@@ -73,3 +74,33 @@ def test_spans_are_told_in_words() -> None:
 def test_what_would_take_minutes_is_refused_in_words() -> None:
     with pytest.raises(InputError, match="smaller length"):
         run(RecurrenceTime(length=2048, width=512, rounds=200), Bench())
+
+
+def _grown(power: float, start: float = 0.01, spread: float = 0.01, rounds: int = 9) -> Times:
+    factors = [1 + spread * (i - rounds // 2) / rounds for i in range(rounds)]
+    return Times(
+        "x",
+        {("RNN", n): [(start + 0.1 * n**power) * factor for factor in factors] for n in (1, 2, 4, 8, 16, 32)},
+    )
+
+
+@pytest.mark.parametrize(("power", "holds"), [(1.0, True), (2.0, False), (0.5, False)])
+def test_time_that_does_not_grow_with_n_is_seen(power: float, holds: bool) -> None:
+    found = _grown(power).growth("RNN", [1, 2, 4, 8, 16, 32])
+    assert found is not None
+    assert recurrence_time._linear("RNN", *found).holds == holds
+
+
+def test_what_is_disturbed_or_short_is_not_judged() -> None:
+    lengths = [1, 2, 4, 8, 16, 32]
+    assert _grown(1, spread=1).growth("RNN", lengths) is None
+    assert _grown(1, start=10).growth("RNN", lengths) is None
+    assert _grown(1, rounds=5).growth("RNN", lengths) is None
+    assert _grown(1).growth("RNN", lengths[:-1]) is None
+
+
+def test_steps_in_turn_are_counted_beside_the_times() -> None:
+    found = run(RecurrenceTime(length=6, width=4, rounds=4), Bench())
+    steps = {check.name.split(":")[0]: check.measured for check in found.checks}
+    assert steps == {net: 6 if net in RECURRENT else 1 for net in NETS}
+    assert any("not judged" in note for note in found.notes)

@@ -90,9 +90,36 @@ def test_linear_scaling_slows_every_plane_and_llama3_only_slow_ones() -> None:
     assert ((llama[between] > plain[between]) & (llama[between] < 8 * plain[between])).all()
 
 
-def test_the_bound_starts_at_one_and_fades() -> None:
+def test_no_score_exceeds_the_papers_bound_and_a_smaller_one_is_exceeded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    name = "|score| less the paper's bound, largest"
+    for seed in range(20):
+        found = {check.name: check for check in run(RopeLab(seed=seed, d_k=4), Bench()).checks}
+        assert found[name].holds
+    real = Turning.bound
+    monkeypatch.setattr(Turning, "bound", lambda *given: real(*given) / 3)
+    found = {check.name: check for check in run(RopeLab(d_k=4), Bench()).checks}
+    assert not found[name].holds
+
+
+def test_the_bound_is_attained_where_all_planes_agree() -> None:
+    turning = Turning.of(RopeLab(d_k=2))
+    q, k = torch.tensor([3.0, 4.0]).double(), torch.tensor([3.0, 4.0]).double()
+    assert turning.bound(q, k, torch.tensor([0, 7])).tolist() == pytest.approx([25, 25])
+
+
+@pytest.mark.parametrize(
+    ("given", "fades"), [({}, True), ({"base": 1.0}, False), ({"d_k": 2}, False), ({"length": 1}, False)]
+)
+def test_it_is_said_to_fade_only_where_it_does(given: dict[str, float], fades: bool) -> None:
+    facts = run(RopeLab.model_validate(given), Bench()).facts
+    assert (facts["fades"], facts["stays"]) == (fades, not fades)
+
+
+def test_the_decay_starts_at_one_and_falls() -> None:
     turning = Turning.of(RopeLab(d_k=128))
-    bound = turning.bound(torch.tensor([0, 1, 10, 100])).numpy()
+    bound = turning.decay(torch.tensor([0, 1, 10, 100])).numpy()
     speeds = 10_000.0 ** (-np.arange(64) / 64)
     by_hand = [np.abs(np.cumsum(np.exp(1j * d * speeds))).mean() for d in (0, 1, 10, 100)]
     assert np.allclose(bound, np.array(by_hand) / by_hand[0], atol=1e-12)

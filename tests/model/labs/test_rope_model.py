@@ -1,13 +1,15 @@
 """A real query and key of smollm2, moved by the model's own rotation."""
 
 from dataclasses import replace
+from types import ModuleType
 
 import numpy as np
 import pytest
 import torch
 
+from model import stack
 from model.errors import InputError
-from model.labs import rope_model
+from model.labs import real_pair
 from model.labs.bench import Bench
 from model.labs.parameters.rope import RopeModel
 from model.labs.reading import run_text
@@ -22,7 +24,7 @@ def test_every_check_holds_and_progress_is_told(real_bench: Bench) -> None:
     told: list[float] = []
     result = run(SHORT, replace(real_bench, report=lambda fraction, *_: told.append(fraction)))
     assert [check.name for check in result.checks if not check.holds] == []
-    assert len(result.checks) == 4
+    assert len(result.checks) == 8
     assert told == sorted(told)
     assert len(told) >= 2
 
@@ -46,9 +48,30 @@ def test_the_score_moves_as_the_model_itself_says(real_bench: Bench) -> None:
 
 
 def test_a_wrong_rotation_is_noticed(real_bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = rope_model.rotation
-    monkeypatch.setattr(rope_model, "rotation", lambda rope, at, dtype: real(rope, at**2, dtype))
+    real = real_pair.rotation
+    monkeypatch.setattr(real_pair, "rotation", lambda rope, at, dtype: real(rope, at**2, dtype))
     assert not all(check.holds for check in run(SHORT, real_bench).checks)
+
+
+@pytest.mark.parametrize(
+    ("factor", "modules"), [(0.5, [real_pair]), (-1.0, [stack]), (0.0, [real_pair, stack])]
+)
+def test_a_slower_reversed_or_missing_rotation_is_noticed_in_the_lab_and_in_the_model(
+    real_bench: Bench, monkeypatch: pytest.MonkeyPatch, factor: float, modules: list[ModuleType]
+) -> None:
+    real = stack.rotation
+    for module in modules:
+        monkeypatch.setattr(module, "rotation", lambda rope, at, dtype: real(rope, at * factor, dtype))
+    failed = [check.name for check in run(SHORT, real_bench).checks if not check.holds]
+    assert "curve and formula, largest difference at any distance" in failed
+    assert ("this text's score, by the formula from q and k before they were turned" in failed) == (
+        stack in modules
+    )
+
+
+def test_a_key_that_the_mask_hides_is_said(real_bench: Bench) -> None:
+    ahead, behind = SHORT.model_copy(update={"query": 1, "key": 6}), SHORT
+    assert [run(one, real_bench).facts["hidden"] for one in (ahead, behind)] == [True, False]
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,11 @@ import pytest
 import torch
 
 from model.errors import InputError
+from model.labs import scaling
 from model.labs.bench import Bench, Cancelled
 from model.labs.parameters.scaling import Scaling
 from model.labs.result import Chart, Result
-from model.labs.scaling import run
+from model.labs.scaling import run, variance_ratios
 from model.labs.score_distribution import exact, gap, normal
 
 
@@ -89,7 +90,7 @@ def test_samples_are_drawn_in_full_chunk_by_chunk():
     bench = Bench(report=lambda fraction, words, so_far: heard.append((fraction, words, so_far)))
     result = run(Scaling(d_k=8192, samples=2000), bench)
     assert result.facts["samples"] == 2000
-    assert [words for _, words, _ in heard][-1] == "2000 of 2000 pairs drawn"
+    assert [words for _, words, _ in heard][-1] == "2,000 of 2,000 pairs drawn"
     assert len(heard) > 3
     first = heard[0][2]
     assert first is not None
@@ -111,12 +112,50 @@ def test_a_seed_repeats_its_numbers_and_another_does_not():
 
 
 def test_what_would_take_minutes_is_refused_with_what_would_not():
-    with pytest.raises(InputError, match=r"65536.*choose at most 5035 samples") as refused:
+    with pytest.raises(InputError, match=r"65,536.*choose at most 5,035 samples") as refused:
         _run(d_k=65_536, samples=200_000)
-    assert "200000" in str(refused.value)
+    assert "200,000" in str(refused.value)
 
 
 def test_the_widest_head_answers():
     result = _run(d_k=65_536, samples=60)
     assert _check(result, "variance of q·k") == pytest.approx(65_536, rel=1)
     assert "60 samples" in result.notes[-1]
+
+
+def test_variance_ratios_are_quantiles_of_chi_squared():
+    """Of 9 degrees of freedom, by series: P(χ² < 0.1692) = 2.87e-7, five sigmas below."""
+    low, _ = variance_ratios(10**9, 10)
+    x = 9 * low / 2
+    below = x**4.5 * math.exp(-x) * sum(x**n / math.gamma(5.5 + n) for n in range(20))
+    assert below == pytest.approx(2.867e-7, rel=1e-3)
+
+
+@pytest.mark.parametrize("d_k", [1, 2, 64])
+@pytest.mark.parametrize("samples", [10, 20, 200])
+def test_no_draw_of_few_samples_is_called_wrong(d_k, samples):
+    random = np.random.default_rng(9)
+    scores = np.einsum("nsk,nsk->ns", *random.normal(size=(2, 40_000 // samples, samples, d_k)))
+    ratios = scores.var(axis=1, ddof=1) / d_k
+    low, high = variance_ratios(d_k, samples)
+    assert low < ratios.min()
+    assert ratios.max() < high
+
+
+@pytest.mark.parametrize("wrong", [0.1, 10.0])
+@pytest.mark.parametrize("samples", [20, 100, 20_000])
+def test_a_variance_far_too_small_or_large_is_noticed(monkeypatch, samples, wrong):
+    """Both q and k are drawn with this variance, so that of their product has its square."""
+    randn = torch.randn
+    monkeypatch.setattr(
+        scaling.torch, "randn", lambda *given, **more: math.sqrt(wrong) * randn(*given, **more)
+    )
+    failed = {check.name for check in _run(samples=samples).checks if not check.holds}
+    assert any(name.startswith("variance of q·k") for name in failed)
+
+
+def test_bars_that_do_not_show_the_scores_are_noticed(monkeypatch):
+    histogram = scaling._histogram
+    monkeypatch.setattr(scaling, "_histogram", lambda scaled, *more: histogram(1.1 * scaled, *more))
+    (check,) = [one for one in _run().checks if one.name == "variance of the bars"]
+    assert not check.holds

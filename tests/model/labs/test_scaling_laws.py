@@ -7,6 +7,7 @@ from model.labs import scaling_laws
 from model.labs.bench import Bench
 from model.labs.families import card
 from model.labs.parameters.families import ScalingLaws
+from model.labs.published import Law
 
 
 def run(**values):
@@ -34,19 +35,32 @@ def test_doubling_saves_five_percent():
     assert run().facts["size"]["doubling_saves"] == pytest.approx(1 - 2**-0.076)
 
 
-def test_slopes_of_the_drawn_lines_are_the_exponents():
+def test_each_law_is_held_against_a_second_published_fit():
     checks = {check.about: check for check in run().checks}
-    assert {name: round(check.expected, 3) for name, check in checks.items()} == {
-        "size": -0.076,
-        "data": -0.095,
-        "compute": -0.050,
-    }
     assert all(check.holds for check in checks.values())
+    assert {name: check.origin for name, check in checks.items()} == dict.fromkeys(checks, "published")
+    # Kaplan et al. 2020, table 2, near 10^6 parameters and 7 · 10^8 tokens; Brown et al. 2020 at a PF-day.
+    assert checks["size"].expected == pytest.approx((6.4e13 / 1e6) ** 0.076, rel=0.01)
+    assert checks["data"].expected == pytest.approx((1.8e13 / 7e8) ** 0.103, rel=0.01)
+    assert checks["compute"].expected == pytest.approx(2.57, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda law, x: 7 * (law.constant / x) ** law.exponent,
+        lambda law, x: (3 * law.constant / x) ** law.exponent,
+        lambda law, x: (law.constant / x) ** (1.1 * law.exponent),
+    ],
+)
+def test_a_law_that_says_something_else_does_not_hold(monkeypatch, wrong):
+    monkeypatch.setattr(Law, "loss", wrong)
+    assert not any(check.holds for check in run().checks)
 
 
 def test_ones_own_model_lies_on_each_curve():
     for chart in run(parameters=3e8, tokens=7e9).series:
-        (own,) = [line for line in chart.lines if line.name == "your model"]
+        (own,) = [line for line in chart.lines if line.name.startswith("your model")]
         curve = chart.lines[0]
         nearest = min(range(len(curve.x)), key=lambda i, at=own.x[0]: abs(math.log(curve.x[i] / at)))
         assert own.y[0] == pytest.approx(curve.y[nearest], rel=0.05)
@@ -75,10 +89,27 @@ def test_neither_matrix_of_the_vocabulary_is_counted(name, size):
 
 
 def test_beyond_what_was_fitted_is_said():
-    assert run(parameters=1e9, tokens=1e10).notes == []
+    (note,) = run(parameters=1e9, tokens=1e10).notes
+    assert "LLaMA 2 7B, LLaMA 3 8B, Mistral 7B and GPT-3 175B" in note
     notes = run(parameters=1.75e11, tokens=3e11).notes
-    assert len(notes) == 2
-    assert all("guess" in note for note in notes)
+    assert sum("guess" in note for note in notes) == 3
+    tiny = run(parameters=1, tokens=1)
+    assert sum("at 1 it is a guess" in note for note in tiny.notes) == 2
+    assert all("guess" in tiny.facts[law]["guess"] for law in ("size", "data", "compute"))
+    assert all(check.holds for check in tiny.checks)
+
+
+def test_points_beyond_what_was_trained_are_flagged_in_table_and_picture():
+    result = run(parameters=1.75e11)
+    rows = {row["model"]: row["this is"] for row in result.facts["models"]}
+    assert rows["GPT-2 XL"] == "within what was trained"
+    assert rows["LLaMA 2 7B"].startswith("a guess, 4.")
+    assert rows["GPT-3 175B"].startswith("a guess, 116")
+    lines = {line.name: line for line in result.series[0].lines}
+    assert max(lines["L(N)"].x) == pytest.approx(1.5e9)
+    assert min(lines["published models, beyond what was trained"].x) > 1.5e9
+    assert max(lines["published models"].x) < 1.5e9
+    assert "your model, beyond what was trained" in lines
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 import torch
 
+from model.labs import query_gradient, softmax_gradient
 from model.labs.bench import Bench
 from model.labs.parameters.scaling import SoftmaxGradient
-from model.labs.query_gradient import by_autograd, by_formula, draw, norms
+from model.labs.query_gradient import by_autograd, draw, norms, shown_by_autograd
 from model.labs.result import Chart, Result
 from model.labs.softmax_gradient import run, spread_of
 
@@ -18,7 +19,7 @@ def _loss(q: np.ndarray, keys: np.ndarray, upstream: np.ndarray, factor: float) 
     return float(upstream @ weights / weights.sum())
 
 
-def test_both_ways_agree_with_finite_differences():
+def test_autograd_agrees_with_finite_differences():
     random = np.random.default_rng(4)
     q, keys, upstream = random.normal(size=(1, 6)), random.normal(size=(1, 5, 6)), random.normal(size=(1, 5))
     step = 1e-6
@@ -30,9 +31,8 @@ def test_both_ways_agree_with_finite_differences():
         / (2 * step)
         for unit in np.eye(6)
     ]
-    for way in (by_autograd, by_formula):
-        found = way(*map(torch.from_numpy, (q, keys, upstream)), 0.7)
-        np.testing.assert_allclose(found[0].numpy(), expected, atol=1e-8)
+    found = by_autograd(*map(torch.from_numpy, (q, keys, upstream)), 0.7)
+    np.testing.assert_allclose(found[0].numpy(), expected, atol=1e-8)
 
 
 @pytest.mark.parametrize(("d_k", "factor"), [(1, 1.0), (2, 0.7), (7, 1.0), (64, 0.125), (64, 1.0)])
@@ -105,11 +105,44 @@ def test_a_width_of_ones_own_leaves_the_others_as_they_are():
 
 
 @pytest.mark.parametrize(
-    "given", [{}, {"d_k": 1, "rule": "own", "factor": 100.0}, {"rows": 100, "keys": 2}, {"d_k": 7}]
+    ("given", "checks"),
+    [
+        ({}, 4),
+        ({"d_k": 1, "rule": "own", "factor": 100.0}, 5),
+        ({"rows": 100, "keys": 2}, 4),
+        ({"d_k": 7, "seed": 5}, 4),
+        ({"d_k": 16_384}, 3),
+    ],
 )
-def test_autograd_and_formula_agree(given):
+def test_medians_are_those_of_autograd_and_of_keys_drawn_in_full(given, checks):
     result = _run(**given)
-    assert [check.holds for check in result.checks] == [True]
+    assert [check.holds for check in result.checks] == [True] * checks
+    assert any("left out" in note and "drawn in full" in note for note in result.notes) == (checks == 3)
+
+
+@pytest.mark.parametrize("wrong", [lambda found: 3 * found, torch.ones_like])
+def test_gradients_that_are_wrong_are_noticed(monkeypatch, wrong):
+    monkeypatch.setattr(softmax_gradient, "norms", lambda *given: wrong(norms(*given)))
+    assert [check.holds for check in _run(rule="inv_sqrt").checks] == [False] * 4
+
+
+def test_a_wrong_length_across_the_query_is_noticed_by_keys_drawn_in_full(monkeypatch):
+    chi_squares = query_gradient._chi_squares
+    monkeypatch.setattr(
+        query_gradient,
+        "_chi_squares",
+        lambda *given: {freedom: total / 9 for freedom, total in chi_squares(*given).items()},
+    )
+    *_, full = _run(rule="inv_sqrt").checks
+    assert "drawn in full" in full.name
+    assert not full.holds
+
+
+def test_a_saturated_row_keeps_its_digits_in_both_ways():
+    drawn = draw(SoftmaxGradient(d_k=16_384))
+    torch.testing.assert_close(
+        norms(drawn, 16_384, 1.0), shown_by_autograd(drawn, 16_384, 1.0), rtol=1e-9, atol=0
+    )
 
 
 def test_what_is_too_small_for_the_axis_is_left_out_and_said():
@@ -118,4 +151,4 @@ def test_what_is_too_small_for_the_axis_is_left_out_and_said():
     values = [value for line in chart.lines for value in [*line.y, *(line.low or []), *(line.high or [])]]
     assert None in values
     assert min(value for value in values if value is not None) == 1e-6
-    assert "ends at 1.0 · 10⁻⁶" in notes[1]
+    assert any("ends at 1.0 · 10⁻⁶" in note for note in notes)

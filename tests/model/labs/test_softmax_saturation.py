@@ -1,9 +1,11 @@
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from model.labs import softmax_saturation
 from model.labs.bench import Bench
 from model.labs.parameters.scaling import SoftmaxSaturation
 from model.labs.result import Chart, Line, Result
@@ -132,3 +134,40 @@ def test_one_key_leaves_nothing_to_choose():
     assert result.facts["largest_weight"] == 1
     assert set(_line(result, "jacobian", "1/d_k").y) == {None}
     assert "one key" in result.notes[1]
+
+
+@pytest.mark.parametrize("rule", ["none", "inv_sqrt"])
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("entropy", lambda value: value / 2),
+        ("entropy", lambda value: value / math.log(2)),
+        ("largest_weight", lambda value: value**2),
+        ("largest_score", lambda value: 1.1 * value),
+        ("jacobian", lambda value: 1.001 * value),
+        ("dead", lambda value: value + 0.05),
+    ],
+)
+def test_measures_that_are_wrong_are_noticed(monkeypatch, rule, name, wrong):
+    measures = softmax_saturation._measures
+
+    def broken(*given: Any) -> dict[str, float]:
+        found = measures(*given)
+        return {**found, name: wrong(found[name])}
+
+    monkeypatch.setattr(softmax_saturation, "_measures", broken)
+    assert [check.about for check in _run(rule=rule).checks if not check.holds] == [name]
+
+
+def test_at_many_keys_some_whole_matrices_tell_a_wrong_jacobian(monkeypatch):
+    monkeypatch.setattr(softmax_saturation, "jacobian_norm", lambda weights: 3 * jacobian_norm(weights))
+    failed = [check for check in _run(keys=512, rows=100, rule="inv_sqrt").checks if not check.holds]
+    assert [check.about for check in failed] == ["jacobian"]
+    assert "64 rows" in failed[0].name
+
+
+def test_checks_hold_whatever_the_seed():
+    for seed in range(40):
+        for given in ({}, {"rule": "inv_sqrt"}, {"d_k": 1024}):
+            checks = _run(seed=seed, rows=20, keys=16, **given).checks
+            assert [check.name for check in checks if not check.holds] == []

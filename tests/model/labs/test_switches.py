@@ -1,5 +1,7 @@
 """Parts left out of a real model: what must change, what must not, and what is said where nothing is left."""
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -67,3 +69,81 @@ def test_one_token_and_no_layer(real_bench: Bench) -> None:
     with pytest.raises(InputError, match="There is no layer 40"):
         switches.run(Switches(where="one layer", layer=40), real_bench)
     switches.run(Switches(where="every layer", layer=40), real_bench)
+
+
+CHOICES = [
+    (leave_out, around, where)
+    for leave_out in ("residual", "norm", "sublayer")
+    for around in ("attention", "ffn", "both")
+    for where in ("every layer", "one layer")
+]
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_every_check_holds(real_bench: Bench, choice: tuple[Any, Any, Any]) -> None:
+    leave_out, around, where = choice
+    given = Switches(model="minilm", leave_out=leave_out, around=around, where=where, layer=4)
+    checks = switches.run(given, real_bench).checks
+    assert len(checks) == 4
+    assert [check.name for check in checks if not check.holds] == []
+
+
+# Whether a norm before a sublayer was applied, the sum after it cannot tell.
+TOLD = [
+    (model, choice)
+    for model in ("minilm", "smollm2")
+    for choice in CHOICES
+    if model == "minilm" or choice[0] != "norm"
+]
+
+
+@pytest.mark.parametrize(("model", "choice"), TOLD)
+def test_a_plan_that_does_nothing_is_seen(
+    real_bench: Bench, monkeypatch: pytest.MonkeyPatch, model: str, choice: tuple[Any, Any, Any]
+) -> None:
+    leave_out, around, where = choice
+    monkeypatch.setattr(switches, "_plan", lambda *_: [])
+    given = Switches(model=model, leave_out=leave_out, around=around, where=where, layer=3)
+    held = {check.name: check.holds for check in switches.run(given, real_bench).checks}
+    assert [name for name, holds in held.items() if not holds] == [
+        "the changed layers put together by hand: largest relative difference of their streams"
+    ]
+
+
+def test_a_change_in_an_earlier_layer_is_seen(real_bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = switches._plan
+    monkeypatch.setattr(
+        switches, "_plan", lambda loaded, parameters: own(loaded, parameters.model_copy(update={"layer": 1}))
+    )
+    given = Switches(where="one layer", layer=4, leave_out="sublayer")
+    held = [check.holds for check in switches.run(given, real_bench).checks]
+    assert held == [False, False, True, True]
+
+
+def test_pictures_that_are_not_the_streams_are_seen(
+    real_bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(switches, "sameness", lambda _: 0.5)
+    monkeypatch.setattr(switches, "rms", lambda x: 1.01 * x.square().mean(dim=-1).sqrt())
+    failing = {check.about for check in switches.run(Switches(), real_bench).checks if not check.holds}
+    assert failing == {"sameness", "scale"}
+
+
+@pytest.mark.parametrize(("given", "said"), [
+    ({}, "the tokens can no longer be told apart: all point one way"),
+    (
+        {"leave_out": "norm", "around": "attention", "where": "one layer", "layer": 3},
+        "the tokens stay as far apart as they were",
+    ),
+    ({"leave_out": "norm", "around": "attention"}, "the tokens move farther apart, but can be told apart"),
+    ({"where": "one layer", "layer": 3}, "the tokens move closer together, but can be told apart"),
+])  # fmt: skip
+def test_the_sentence_says_what_happened(real_bench: Bench, given: dict[str, Any], said: str) -> None:
+    facts = switches.run(Switches.model_validate(given), real_bench).facts
+    assert facts["verdict"] == said
+    assert facts["compared"] is True
+
+
+def test_what_cannot_be_compared_is_not_told(real_bench: Bench) -> None:
+    assert switches.run(Switches(model="smollm2", leave_out="norm"), real_bench).facts["compared"] is False
+    assert switches.run(Switches(model="smollm2", text="a"), real_bench).facts["compared"] is False

@@ -84,6 +84,12 @@ def test_the_sentence_names_who_shares_a_bucket() -> None:
     assert shared == {-3: "−3 alone", -20: "−22 to −16", -100: "−91 and all beyond", 300: "91 and all beyond"}
 
 
+@pytest.mark.parametrize("distance", [0, 5])
+def test_a_decoder_shares_one_bucket_for_itself_and_all_ahead(distance: int) -> None:
+    facts = run(T5Buckets(both_ways=False, distance=distance), Bench()).facts
+    assert (facts["bucket"], facts["shared"]) == (0, "the token itself and all keys ahead")
+
+
 @pytest.mark.parametrize("given", [{"buckets": 7}, {"buckets": 256, "max_distance": 64}])
 def test_buckets_that_leave_no_room_are_refused(given: dict[str, int]) -> None:
     with pytest.raises(InputError):

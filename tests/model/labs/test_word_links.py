@@ -2,7 +2,15 @@ import pytest
 import torch
 
 from model.errors import InputError, TooLong
-from model.labs.word_links import Word, find_word, read_short, same_distance, word_weights, words_of
+from model.labs.word_links import (
+    Word,
+    find_word,
+    read_short,
+    repeated_note,
+    same_distance,
+    word_weights,
+    words_of,
+)
 from model.text import Encoded, Token
 
 WORDS = [
@@ -37,6 +45,23 @@ def test_a_word_that_is_not_there_is_named_with_those_that_are() -> None:
         find_word(WORDS, "them")
     with pytest.raises(InputError, match="2 times, not 3"):
         find_word(WORDS, "it", 3)
+    with pytest.raises(InputError, match="word to look for is empty"):
+        find_word(WORDS, "  ")
+    with pytest.raises(InputError, match="no word “a”: it has no words at all"):
+        find_word([Word(" ", (0,), False)], "a")
+
+
+def test_accents_are_compared_however_they_are_encoded() -> None:
+    one, two = "caf\u00e9", "cafe\u0301"
+    for stands, wanted in ((one, two), (two, one), (one.upper(), two)):
+        assert find_word([Word("the", (0,), False), Word(stands, (1,), False)], wanted) == 1
+    with pytest.raises(InputError, match="no word"):
+        find_word([Word(one, (0,), False)], "cafe")
+
+
+def test_a_word_that_stands_several_times_is_told_with_the_one_that_is_taken() -> None:
+    assert repeated_note(WORDS, 3) == ["“It” stands 2 times in the text: number 2 is taken."]
+    assert repeated_note(WORDS, 1) == []
 
 
 def test_tokens_that_share_a_word_are_one_and_words_that_share_a_token_too() -> None:

@@ -49,7 +49,7 @@ def test_no_card_shows_a_raw_word_or_says_the_tied_head_twice(name: str) -> None
 
 def _says_head(one: Card) -> int:
     parts = one.facts()["parts"]
-    return sum("also the head" in row["part"] for row in parts)  # type: ignore[attr-defined]
+    return sum("also the output matrix" in row["part"] for row in parts)  # type: ignore[attr-defined]
 
 
 def test_gpt2s_activation_is_named_as_readers_know_it() -> None:
@@ -68,7 +68,7 @@ _PLURAL = re.compile(
     [
         ("gradients", Gradients(seeds=1, distance=4, width=8)),
         ("positions", Positions(d_model=2, offset=1)),
-        ("positions", Positions(d_model=2, offset=-1, pair=3)),
+        ("positions", Positions(d_model=2, position=1, offset=-1)),
         ("paths", Paths(length=2, source=1, target=0)),
     ],
 )
