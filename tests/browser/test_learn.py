@@ -54,9 +54,9 @@ def test_every_lab_of_a_page_answers_and_nothing_is_empty(learn: Learn, slug: st
     for lab in learn.page.locator(".lab").all():
         drawn = lab.locator(".chart[data-drawn]").count()
         assert drawn or lab.locator("xpath=ancestor::section").locator("[data-widget], [data-table]").count()
-    waiting = learn.page.locator("[data-fact]").evaluate_all(
-        "nodes => nodes.filter((one) => !one.textContent && one.checkVisibility()).map((one) => one.dataset.fact)"
-    )
+    empty = """found => found.filter((one) => !one.textContent && one.checkVisibility())
+      .map((one) => one.outerHTML)"""
+    waiting = learn.page.locator("[data-fact]").evaluate_all(empty)
     assert waiting == []
     assert learn.page.locator("[data-holds=false]").all_inner_texts() == []
 

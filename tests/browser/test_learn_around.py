@@ -493,3 +493,22 @@ def test_plus_or_minus_is_explained_where_checks_are(learn: Learn) -> None:
         origin: 'measured', about: null, holds: true };
       return checkRows([check], []).map((row) => row.textContent); }"""
     assert learn.page.evaluate(rows) == ["holdsnmeasured 15.9found by another way = 15.9"]
+
+
+def test_many_checks_are_folded_and_what_does_not_hold_is_always_seen(learn: Learn) -> None:
+    learn.visit("scaling")
+    found = learn.page.evaluate("""async () => {
+      const { checkRows } = await import('/static/js/learn/answers.js');
+      const check = (i) => ({ name: `check ${i}`, relation: '=', expected: 1, measured: 1, tolerance: 0,
+        origin: 'theory', about: null, holds: ![3, 9].includes(i) });
+      const some = (count) => Array.from({ length: count }, (_, i) => check(i));
+      const rows = (count, open) => checkRows(some(count), [], open);
+      const seen = (list) => list.map((row) => row.dataset.check ?? row.querySelector('summary').textContent);
+      return [seen(rows(5, false)), seen(rows(12, false)), rows(12, true).at(-1).querySelector('details').open,
+        rows(12, false).at(-1).querySelectorAll('[data-check]').length];
+    }""")
+    few, many, still_open, folded = found
+    assert sorted(few) == [f"check {i}" for i in range(5)]
+    assert many == ["check 3", "check 9", "check 0", "check 1", "8 more that hold"]
+    assert still_open
+    assert folded == 8

@@ -73,15 +73,34 @@ export function keepWhole(root) {
 /** Who expects what a check compares with; a number that was measured too was found by another way. */
 const EXPECTS = { theory: 'theory', published: 'published', estimate: 'estimate', measured: 'found by another way' };
 
-/** @param {Check[]} checks @param {string[]} shown ids of the series in view @returns {HTMLElement[]} */
-export function checkRows(checks, shown) {
-  return checks.filter(({ about }) => about === null || shown.includes(about)).map((check) => el('li', {
+/** Checks that hold which are seen at once; the others are a click away. What does not hold is always seen. */
+const SEEN = 4;
+
+/**
+ * @param {Check[]} checks
+ * @param {string[]} shown ids of the series in view
+ * @param {boolean} open whether all were in view before
+ * @returns {HTMLElement[]}
+ */
+export function checkRows(checks, shown, open) {
+  const told = checks.filter(({ about }) => about === null || shown.includes(about));
+  const [failing, holding] = [told.filter(({ holds }) => !holds), told.filter(({ holds }) => holds)];
+  const seen = holding.length + failing.length > SEEN + 1 ? Math.max(0, SEEN - failing.length) : holding.length;
+  const rows = [...failing, ...holding.slice(0, seen)].map(checkRow);
+  const rest = holding.slice(seen).map(checkRow);
+  if (!rest.length) return rows;
+  return [...rows, el('li', { class: 'more' }, el('details', open ? { open: '' } : {}, el('summary', {}, `${rest.length} more that hold`), el('ul', { class: 'checks' }, ...rest)))];
+}
+
+/** @param {Check} check */
+function checkRow(check) {
+  return el('li', {
     class: check.holds ? 'holds' : 'fails', 'data-check': check.name, 'data-holds': String(check.holds),
     'data-measured': String(check.measured), 'data-expected': String(check.expected),
   },
   el('span', { class: 'verdict' }, check.holds ? 'holds' : 'does not hold'), el('span', { class: 'what' }, ...unbroken(check.name)),
   el('span', {}, 'measured ', el('b', {}, digits(check.measured))),
-  el('span', {}, `${EXPECTS[check.origin]} ${SIGN[check.relation]} `, el('b', {}, digits(check.expected)), check.tolerance ? ` ± ${digits(check.tolerance)}` : '')));
+  el('span', {}, `${EXPECTS[check.origin]} ${SIGN[check.relation]} `, el('b', {}, digits(check.expected)), check.tolerance ? ` ± ${digits(check.tolerance)}` : ''));
 }
 
 /** @param {Record<string, any>} facts @param {string} path such as best.layer @returns {any} */

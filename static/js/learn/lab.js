@@ -333,7 +333,7 @@ export class Lab {
       this.charts?.replaceChildren(...pictures.map(({ element }) => element));
     }
     pictures.forEach((picture, i) => { const { series } = places[i]; if (series) picture.show(series); });
-    if (this.root.dataset.checks !== 'none') this.checks?.replaceChildren(...checkRows(result.checks, wanted));
+    if (this.root.dataset.checks !== 'none') this.checks?.replaceChildren(...checkRows(result.checks, wanted, Boolean(this.checks.querySelector('details[open]'))));
     if (this.checked) this.checked.hidden = !this.checks?.children.length;
     for (const [name, most] of Object.entries(result.limits)) this.controls?.[name]?.limit?.(most);
     this.notes?.replaceChildren(...this.elsewhere.concat(result.notes).map((note) => el('li', {}, note)));
