@@ -7,7 +7,7 @@ from urllib.parse import urlparse
 
 import axe_playwright_python
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, ViewportSize
 
 from app.learn import TOUR
 from tests.browser.atlas import REFUSED
@@ -17,7 +17,7 @@ from tests.browser.learn import Learn
 pytestmark = [pytest.mark.browser, pytest.mark.weights, pytest.mark.usefixtures("family_weights")]
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text("utf-8")
-PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+PHONE: ViewportSize = {"width": 390, "height": 844}
 
 
 def barriers(page: Page) -> list[dict[str, Any]]:
@@ -46,9 +46,17 @@ def test_the_contents_lead_to_every_page_and_pages_to_their_neighbours(learn: Le
 
 
 @pytest.mark.parametrize("slug", [page.slug for page in TOUR])
-def test_every_lab_of_a_page_answers_and_nothing_is_empty(learn: Learn, slug: str) -> None:
+def test_a_whole_page(learn: Learn, opened: Opener, slug: str) -> None:
+    """All labs of a page answer once; what must hold then is held against that one visit."""
     learn.visit(slug)
     see_everything(learn)
+    _nothing_is_missing(learn)
+    _no_barriers(learn)
+    _fits_a_phone(learn)
+    _links_open_explore_in_a_state_it_takes(learn, opened)
+
+
+def _nothing_is_missing(learn: Learn) -> None:
     assert learn.page.locator(".lab-problem:visible").all_inner_texts() == []
     assert learn.page.locator(".lab").count() > 0
     for lab in learn.page.locator(".lab").all():
@@ -56,46 +64,34 @@ def test_every_lab_of_a_page_answers_and_nothing_is_empty(learn: Learn, slug: st
         assert drawn or lab.locator("xpath=ancestor::section").locator("[data-widget], [data-table]").count()
     empty = """found => found.filter((one) => !one.textContent && one.checkVisibility())
       .map((one) => one.outerHTML)"""
-    waiting = learn.page.locator("[data-fact]").evaluate_all(empty)
-    assert waiting == []
+    assert learn.page.locator("[data-fact]").evaluate_all(empty) == []
     assert learn.page.locator("[data-holds=false]").all_inner_texts() == []
 
 
-@pytest.mark.parametrize("slug", [page.slug for page in TOUR])
-def test_a_page_has_no_barriers(learn: Learn, slug: str) -> None:
-    learn.visit(slug)
-    see_everything(learn)
+def _no_barriers(learn: Learn) -> None:
     assert barriers(learn.page) == []
     learn.page.get_by_test_id("theme").click()
     assert barriers(learn.page) == []
 
 
-@pytest.mark.parametrize("slug", [page.slug for page in TOUR])
-def test_a_page_fits_a_phone(opened: Opener, server: str, slug: str) -> None:
-    learn = opened(server, kind=Learn, **PHONE)
-    assert isinstance(learn, Learn)
-    learn.visit(slug)
-    see_everything(learn)
-    assert learn.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+def _fits_a_phone(learn: Learn) -> None:
+    learn.page.set_viewport_size(PHONE)
+    learn.page.wait_for_function("() => document.documentElement.scrollWidth <= window.innerWidth")
 
 
-@pytest.mark.parametrize("slug", [page.slug for page in TOUR])
-def test_links_into_explore_open_it_in_a_state_it_takes(opened: Opener, server: str, slug: str) -> None:
-    learn = opened(server, kind=Learn)
-    assert isinstance(learn, Learn)
-    learn.visit(slug)
-    see_everything(learn)
+def _links_open_explore_in_a_state_it_takes(learn: Learn, opened: Opener) -> None:
     links = learn.page.locator("a.see").evaluate_all(
         "nodes => nodes.map((node) => node.getAttribute('href'))"
     )
     assert links
     for link in links:
-        if not link.startswith("/#"):
-            assert urlparse(link).path.startswith(("/", "#"))
+        address = urlparse(link)
+        if address.path != "/" or not address.fragment:
+            assert link.startswith(("/", "#"))
             continue
-        explore = opened(server).open(link.removeprefix("/"))
-        assert explore.state == "ready"
-        assert not explore.find("problem").is_visible()
+        explore = opened(learn.server).open(link.removeprefix("/"))
+        assert explore.state == "ready", link
+        assert not explore.find("problem").is_visible(), link
         explore.page.close()
 
 

@@ -279,6 +279,7 @@ FORMATS = """async ([value, kind]) => (await import('/static/js/learn/answers.js
         (1.32, "scientific", "1.32"), (0.464, "scientific", "0.464"), (1234.5, None, "1,235"),
         (999999, None, "999,999"),
         (123456.7, None, "123,500"), (1.5e7, "scientific", "15,000,000"),
+        (8.8e13, "scientific", "8.80\u00a0·\u00a010¹³"),
         (2.5e7 + 0.5, "scientific", "2.50\u00a0·\u00a010⁷"),
         (1e-6, None, "10⁻⁶"), (5.14e-7, None, "5.14\u00a0·\u00a010⁻⁷"), (0.3102, "percent", "31.02\u202f%"),
         (-0.25, None, "−0.25"), (0, "scientific", "0"), (None, None, "–"),
@@ -504,8 +505,9 @@ def test_many_checks_are_folded_and_what_does_not_hold_is_always_seen(learn: Lea
       const some = (count) => Array.from({ length: count }, (_, i) => check(i));
       const rows = (count, open) => checkRows(some(count), [], open);
       const seen = (list) => list.map((row) => row.dataset.check ?? row.querySelector('summary').textContent);
-      return [seen(rows(5, false)), seen(rows(12, false)), rows(12, true).at(-1).querySelector('details').open,
-        rows(12, false).at(-1).querySelectorAll('[data-check]').length];
+      const more = (open) => rows(12, open).at(-1);
+      return [seen(rows(5, false)), seen(rows(12, false)), more(true).querySelector('details').open,
+        more(false).querySelectorAll('[data-check]').length];
     }""")
     few, many, still_open, folded = found
     assert sorted(few) == [f"check {i}" for i in range(5)]

@@ -42,7 +42,10 @@ export function formatted(value, format) {
   if (typeof value !== 'number') return value === null || value === undefined ? '–' : String(value);
   if (format === 'percent') return `${digits(100 * value)}${NARROW}%`;
   if (format === 'integer') return grouped(Math.round(value));
-  if (format === 'scientific') return Math.abs(value) >= 1e6 || Math.abs(value) < 1e-3 ? digits(value) : digits(Number(value.toPrecision(3)));
+  if (format === 'scientific') {
+    if (Math.abs(value) >= 1e9) return power(value);
+    return Math.abs(value) >= 1e6 || Math.abs(value) < 1e-3 ? digits(value) : digits(Number(value.toPrecision(3)));
+  }
   return digits(value);
 }
 

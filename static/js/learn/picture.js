@@ -12,7 +12,16 @@ import { palette } from '../ui/theme.js';
 
 const WIDEST = 860;
 const HEIGHT = 300;
+/** Pixels of a line of the legend, of an entry's mark and of a letter; lines that the picture has room for. */
+const LEGEND = { line: 19, mark: 50, letter: 6, free: 2 };
 const SAVED = { width: 1000, height: 600 };
+
+/** @param {import('./types.js').Line[]} lines @param {number} width @returns {number} lines that a legend of them takes */
+function legendLines(lines, width) {
+  if (lines.length < 2) return 0;
+  const entry = Math.max(...lines.map(({ name }) => LEGEND.mark + LEGEND.letter * name.length));
+  return Math.ceil(lines.length / Math.max(1, Math.floor(width / entry)));
+}
 
 export class Picture {
   /**
@@ -63,7 +72,8 @@ export class Picture {
 
   /** @param {Series} series @param {number} width */
   #height(series, width) {
-    if (this.shape !== 'square' || series.kind !== 'matrix') return HEIGHT;
+    if (series.kind !== 'matrix') return HEIGHT + LEGEND.line * Math.max(0, legendLines(series.lines, width) - LEGEND.free);
+    if (this.shape !== 'square') return HEIGHT;
     return squared(width, series.rows.length / Math.max(1, series.columns.length));
   }
 
