@@ -39,7 +39,7 @@ def empty(browser: Browser, server: str) -> Any:
 )  # fmt: skip
 def test_numbers_are_read_as_pages_print_them(empty: Page, written: str, read: float | None) -> None:
     found = empty.evaluate(
-        "async (text) => (await import('/static/js/ui/format.js')).numberOf(text)", written
+        "async (text) => (await import('/static/js/numbers.js')).numberOf(text)", written
     )
     assert found == (read if read is None else pytest.approx(read))
 
@@ -48,7 +48,7 @@ def test_what_a_page_prints_it_reads_again(empty: Page) -> None:
     numbers = [0, -1, 1536, -20000, 0.25, -0.0437, 1.5e-7, -2.5e-7, 3.25e12, 123456.75]
     script = """async (numbers) => {
       const { digits, formatted } = await import('/static/js/learn/answers.js');
-      const { numberOf } = await import('/static/js/ui/format.js');
+      const { numberOf } = await import('/static/js/numbers.js');
       const texts = numbers.flatMap((one) => [digits(one), formatted(one, 'integer')]);
       return texts.map((text) => [text, numberOf(text)]);
     }"""

@@ -1,5 +1,5 @@
 /** Where an axis of numbers is labelled. */
-import { minus } from '../ui/format.js';
+import { minus } from '../numbers.js';
 import { extent } from './series.js';
 
 /** Steps within a decade, from fine to coarse. */

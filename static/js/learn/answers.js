@@ -1,6 +1,6 @@
 /** A lab's numbers in words: checks, facts within sentences, tables, notes. */
 import { el } from '../ui/dom.js';
-import { minus } from '../ui/format.js';
+import { minus } from '../numbers.js';
 
 /** @typedef {import('./types.js').Check} Check */
 /** @typedef {import('./types.js').Result} Result */

@@ -1,6 +1,6 @@
 /** The parameters of a lab as controls, made from its schema. */
 import { el } from '../ui/dom.js';
-import { minus, numberOf } from '../ui/format.js';
+import { minus, numberOf } from '../numbers.js';
 import { modelChoice } from './models.js';
 import { range, sliding } from './slider.js';
 
