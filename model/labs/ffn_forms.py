@@ -39,8 +39,9 @@ def run(parameters: Forms, bench: Bench) -> Result:
     Raises InputError where training would take more than some seconds.
     """
     _refuse_long(parameters)
-    forms = _forms(parameters)
     generator = torch.Generator().manual_seed(parameters.seed)
+    forms = _forms(parameters, generator)
+    # Drawn after the weights: from the same beginning they would be the first weights over again.
     x = torch.randn(1, TESTED, parameters.width, generator=generator)  # [1, T, D]
     hidden = {form.name: _hidden(form.layer, x) for form in forms}
     checks = [*_sizes(forms), *_positions(forms, x[:, :16])]
@@ -73,9 +74,8 @@ def _refuse_long(parameters: Forms) -> None:
         )
 
 
-def _forms(parameters: Forms) -> list[Form]:
+def _forms(parameters: Forms, generator: torch.Generator) -> list[Form]:
     """A gate makes three matrices of two: two thirds of the width give the same number of parameters."""
-    torch_seed = torch.Generator().manual_seed(parameters.seed)
     plain = max(1, round(parameters.expansion * parameters.width))
     gated = max(1, round(2 * plain / 3))
     configs = {
@@ -86,7 +86,7 @@ def _forms(parameters: Forms) -> list[Form]:
     forms = [Form(name, FeedForward(parameters.width, config)) for name, config in configs.items()]
     for form in forms:
         for weight in form.layer.parameters():
-            weight.data.normal_(0, weight.shape[1] ** -0.5, generator=torch_seed)
+            weight.data.normal_(0, weight.shape[1] ** -0.5, generator=generator)
     return forms
 
 

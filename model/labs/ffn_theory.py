@@ -13,7 +13,7 @@ from model.labs.result import Check, Line
 # What is told by its size: below this share of the hidden layer's rms a number counts as silent.
 SILENT = 0.01
 # Places on the normal curve, in its standard deviations, over which is summed.
-REACH, PLACES = 8.0, 4001
+REACH, PLACES, CROWDING = 8.0, 4001, 10.0
 FINE = 1e-3
 
 
@@ -51,8 +51,10 @@ def silent_checks(name: str, layer: FeedForward, row: Mapping[str, object], coun
     independent numbers, and as much again since the neurons of one input hang together.
     """
     spread = layer.up.weight.detach().double().norm(dim=1)  # [F]
-    z = torch.linspace(-REACH, REACH, PLACES, dtype=torch.float64)
-    mass = torch.exp(-z.square() / 2)
+    # Places are densest at 0, where a closed gate silences whatever it is multiplied with.
+    t = torch.linspace(-CROWDING, CROWDING, PLACES, dtype=torch.float64)
+    z = REACH * t.sinh() / math.sinh(CROWDING)
+    mass = torch.exp(-z.square() / 2) * t.cosh()
     mass = mass / mass.sum()  # [P]
     if layer.gate is None:
         values = _function(name)(spread[:, None] * z)  # [F, P]

@@ -16,6 +16,9 @@ NETS: tuple[Net, ...] = RECURRENT + ATTENDING
 # Weights per unit of width²: W_xh and W_hh for each gate, or W_Q, W_K, W_V and W_O.
 MATRICES: dict[Net, int] = {"RNN": 2, "LSTM": 8, "GRU": 6, "self-attention": 4, "causal attention": 4}
 
+# From the beginning of the same random numbers inputs would repeat the first weights.
+APART = 2**31
+
 
 class Recurrent(nn.Module):
     """One recurrent layer (Elman 1990; Hochreiter and Schmidhuber 1997; Cho et al. 2014), as torch has it."""
@@ -82,6 +85,6 @@ def started(net: nn.Module, bound: float, seed: int) -> nn.Module:
 
 
 def inputs(batch: int, length: int, width: int, seed: int) -> Tensor:
-    """Standard normal inputs [B, T, D] in float64."""
-    generator = torch.Generator().manual_seed(seed)
+    """Standard normal inputs [B, T, D] in float64, which have nothing to do with weights of the same seed."""
+    generator = torch.Generator().manual_seed((seed + APART) % 2**32)
     return torch.randn(batch, length, width, generator=generator, dtype=torch.float64)

@@ -77,8 +77,12 @@ def test_what_cannot_be_run_is_said(learn: Learn) -> None:
     learn.tolerate(REFUSED)
     learn.visit("feed-forward")
     learn.set("curves", at="far")
-    assert "at" in learn.problem("curves")
+    assert learn.problem("curves") == "At: write a number between −10 and 10."
     learn.set("curves", at=0)
     assert learn.problem("curves") == ""
-    learn.set("facts", model="minilm")
+    # A model that predicts nothing is not offered; a link may still name it.
+    offered = learn.lab("facts").locator('[data-control="model"] option')
+    assert [one.get_attribute("value") for one in offered.all()] == ["smollm2"]
+    learn.visit("feed-forward", "#facts?model=minilm")
+    learn.lab("facts")
     assert "minilm predicts no next token" in learn.problem("facts")

@@ -144,3 +144,11 @@ def test_a_few_bent_numbers_are_not_judged() -> None:
     found = run(Gradients(width=8, gain=4.0, seeds=1), Bench())
     assert not any("factor" in check.name for check in found.checks)
     assert any("not judged" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("seed", [0, 7, 2**32 - 1])
+def test_inputs_have_nothing_to_do_with_the_weights_of_the_same_seed(seed: int) -> None:
+    weights = next(build("RNN", 32, seed).parameters()).detach().flatten()  # [1024]
+    x = inputs(1, 32, 32, seed).flatten()  # [1024]
+    correlation = torch.corrcoef(torch.stack((weights, x)))[0, 1].item()
+    assert abs(correlation) < 5 / 32
