@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Playwright, Route, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, Route, sync_playwright
 
 from tests.browser.atlas import Atlas
 from tests.browser.learn import Learn
@@ -147,6 +147,15 @@ def opened(browser: Browser, desktop: BrowserContext) -> Iterator[Opener]:
         context.close()
     assert strangers == []
     assert complaints == []
+
+
+@pytest.fixture(scope="module")
+def empty(browser: Browser, server: str) -> Iterator[Page]:
+    """A page without a lab, in which modules can be tried."""
+    page = browser.new_page()
+    page.goto(f"{server}docs")
+    yield page
+    page.close()
 
 
 @pytest.fixture

@@ -7,6 +7,8 @@ from playwright.sync_api import Locator
 
 from tests.browser.atlas import Atlas
 
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+
 
 class Learn(Atlas):
     """One Learn page on one server. A lab is named by its section's id, a second one there "id-2"."""

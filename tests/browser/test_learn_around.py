@@ -3,28 +3,17 @@
 import itertools
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Page
 
 from app.learn import TOUR
 from tests.browser.conftest import Opener
-from tests.browser.learn import Learn
+from tests.browser.learn import PHONE, Learn
 
 pytestmark = [pytest.mark.browser, pytest.mark.weights]
-
-PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
-
-
-@pytest.fixture(scope="module")
-def empty(browser: Browser, server: str) -> Iterator[Page]:
-    page = browser.new_page()
-    page.goto(f"{server}docs")
-    yield page
-    page.close()
 
 
 @pytest.mark.parametrize(

@@ -7,24 +7,14 @@ import urllib.request
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, Route
+from playwright.sync_api import Page, Route
 
 from app.learn import TOUR
 from tests.browser.atlas import REFUSED
 from tests.browser.conftest import Opener
-from tests.browser.learn import Learn, number
+from tests.browser.learn import PHONE, Learn, number
 
 pytestmark = [pytest.mark.browser, pytest.mark.weights]
-
-PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
-
-
-@pytest.fixture(scope="module")
-def empty(browser: Browser, server: str) -> Any:
-    page = browser.new_page()
-    page.goto(f"{server}docs")
-    yield page
-    page.close()
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 /** The way of information between two positions, by architecture: one line each, its hops as arcs. */
 import { shape } from '../figures/svg.js';
 import { el } from '../ui/dom.js';
+import { Latest } from './latest.js';
 
 /** @typedef {import('./types.js').Result} Result */
 /** @typedef {import('./lab.js').Lab} Lab */
@@ -26,8 +27,7 @@ class Paths {
   constructor(root, lab) {
     this.root = root;
     this.lab = lab;
-    this.due = false;
-    this.asking = false;
+    this.latest = new Latest(() => this.lab.set({ ...this.at }));
     this.length = Number(lab.parameters.length);
     /** @type {Route[]} */
     this.routes = [];
@@ -49,7 +49,7 @@ class Paths {
   #took(result) {
     this.routes = /** @type {Route[]} */ (result.facts.routes);
     this.length = Number(result.facts.length);
-    if (!this.due) this.at = { source: result.facts.source, target: result.facts.target };
+    if (!this.latest.due) this.at = { source: result.facts.source, target: result.facts.target };
     this.#draw();
   }
 
@@ -90,19 +90,7 @@ class Paths {
     if (place === this.at[end]) return;
     this.at[end] = place;
     this.#draw();
-    void this.#ask();
-  }
-
-  /** Has the ways computed for where the ends are now; while one answer is awaited, the next waits too. */
-  async #ask() {
-    this.due = true;
-    if (this.asking) return;
-    this.asking = true;
-    while (this.due) {
-      this.due = false;
-      await this.lab.set({ ...this.at });
-    }
-    this.asking = false;
+    void this.latest.ask();
   }
 
   #draw() {

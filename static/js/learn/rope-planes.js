@@ -2,6 +2,7 @@
 import { shape } from '../figures/svg.js';
 import { el } from '../ui/dom.js';
 import { digits } from './answers.js';
+import { Latest } from './latest.js';
 
 /** @typedef {import('./types.js').Result} Result */
 /** @typedef {import('./lab.js').Lab} Lab */
@@ -28,9 +29,8 @@ class Planes {
   /** @param {HTMLElement} root @param {Lab} lab */
   constructor(root, lab) {
     this.lab = lab;
+    this.latest = new Latest(() => this.lab.set({ ...this.at }));
     this.together = true;
-    this.due = false;
-    this.asking = false;
     /** @type {Plane[]} */
     this.planes = [];
     /** @type {Drawn[]} */
@@ -65,7 +65,7 @@ class Planes {
     this.planes = planes;
     this.products = /** @type {number[]} */ (result.facts.products);
     // Arrows that were moved on meanwhile stay where they are.
-    if (!this.due) this.at = { m: result.facts.m, n: result.facts.n };
+    if (!this.latest.due) this.at = { m: result.facts.m, n: result.facts.n };
     this.#draw();
   }
 
@@ -95,7 +95,7 @@ class Planes {
       if (step === undefined) return;
       event.preventDefault();
       this.#move(which, this.at, step);
-      void this.#ask();
+      void this.latest.ask();
     });
     return tip;
   }
@@ -120,7 +120,7 @@ class Planes {
       turned += Math.atan2(Math.sin(now - angle), Math.cos(now - angle));
       angle = now;
       this.#move(which, start, Math.round(turned / this.planes[index].speed));
-      void this.#ask();
+      void this.latest.ask();
     });
   }
 
@@ -137,19 +137,6 @@ class Planes {
     this.say.textContent = step === by ? '' : `There are positions from 0 to ${digits(most)}: it goes no further.`;
     for (const one of moving) this.at[one] = from[one] + step;
     this.#draw();
-  }
-
-  /** Has the numbers computed for where the arrows are now; while one answer is awaited, the next waits too. */
-  async #ask() {
-    this.due = true;
-    if (this.asking) return;
-    this.asking = true;
-    // Also after an answer that failed or was left for another: the last position is always asked for.
-    while (this.due) {
-      this.due = false;
-      await this.lab.set({ ...this.at });
-    }
-    this.asking = false;
   }
 
   #draw() {
